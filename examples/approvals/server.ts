@@ -2,7 +2,7 @@
 import { createServer, openapi, type Server, type Store } from 'troupe';
 import * as z from 'zod';
 import { effect } from './effects.ts';
-import { personOfClient } from './people.ts';
+import { personOfBrowser, personOfClient } from './people.ts';
 
 function files(): Server {
   const server = createServer({ name: 'files', version: '1.0.0' });
@@ -29,15 +29,23 @@ function mail(): Server {
   return server;
 }
 
-/**
- * @param apis the address of the APIs
- * @param store keeps what waits for people over restarts. Default: memory
- */
-export async function gateway(apis: string, store?: Store): Promise<Server> {
+interface GatewayOptions {
+  /** The address of the APIs. */
+  readonly apis: string;
+  /** The address of the gateway for browsers. */
+  readonly origin: string;
+  /** Keeps what waits for people over restarts. Default: memory. */
+  readonly store?: Store | undefined;
+}
+
+export async function gateway({ apis, origin, store }: GatewayOptions): Promise<Server> {
   const server = createServer({
     name: 'desk',
     version: '1.0.0',
-    http: { authenticate: ({ header }) => personOfClient(header('authorization')) },
+    http: {
+      authenticate: ({ header }) => personOfClient(header('authorization')),
+      signIn: { url: `${origin}/oauth/callback`, identify: ({ header }) => personOfBrowser(header('cookie')) },
+    },
     ...(store && { store }),
     audit: { to: (record) => console.error(JSON.stringify(record)) },
   });
