@@ -95,6 +95,10 @@ export function problemOfPolicy(value: unknown): string | undefined {
   const onlyCaller = (Array.isArray(by) ? by : [by]).every((each) => each === 'caller');
   if (onlyCaller && quorum !== undefined && quorum !== 1)
     return `quorum: expected 1 for { by: "caller" }, who is one, got ${describe(quorum)}`;
+  const tooFew = (Array.isArray(by) ? by : [by]).some(
+    (each) => isObject(each) && Array.isArray(each.principals) && each.principals.length < Number(quorum ?? 1),
+  );
+  if (tooFew) return `quorum: expected no more people than "principals" names, got ${String(quorum)}`;
   if (onlyCaller && self !== undefined) return 'self: expected approvers other than the caller beside it';
   return undefined;
 }

@@ -129,6 +129,21 @@ test('R-56: a task that waits for people still waits in the next process, and ru
   await server.close();
 });
 
+test('C4-5: an approval of an earlier version of its rule approves no call', async () => {
+  const path = join(folder, 'versions.db');
+  const ids: string[] = [];
+  for (const version of ['1', '1', '2']) {
+    const made = shop(undefined, { store: sqlite(path) });
+    made.server.authorize(({ element }) => element.name !== 'refund' || { approve: BY_OPS }, { name: 'r', version });
+    ids.push(pendingId(await refund(await as(made.server))));
+    if (ids.length === 2) await made.server.approvals.decide(ids[1] ?? '', { approver: OPS, decision: 'approve' });
+    assert.equal(made.ran, []);
+    await made.server.close();
+  }
+  assert.is(ids[1], ids[0], 'the same version finds the approval of the earlier process');
+  assert.is.not(ids[2], ids[1]);
+});
+
 /** A store that fails from a moment on. */
 class Failing extends TestStore {
   override readonly durable = true;
