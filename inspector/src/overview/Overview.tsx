@@ -26,6 +26,8 @@ const OwnQuestions = later(
   async () => (await import('./OwnQuestions.tsx')).OwnQuestions,
 );
 
+const Tools = later('The tools of the server', async () => (await import('./Tools.tsx')).Tools);
+
 const Upstreams = later('The list of upstreams', async () => (await import('./Upstreams.tsx')).Upstreams);
 
 export function Overview() {
@@ -69,6 +71,7 @@ export function Overview() {
     // biome-ignore lint/a11y/useSemanticElements: a region of the page, not a section of its text.
     <div class="overview scroll" tabIndex={0} role="region" aria-label="overview">
       {help ? <Connect help={help} /> : null}
+      {lonely && data.hello?.control === true ? <Tools /> : null}
       {lonely && !help ? (
         <p class="overview-none">No client is connected. The calls of clients will appear here.</p>
       ) : null}

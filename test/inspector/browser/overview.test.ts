@@ -204,6 +204,30 @@ test.full('while no client is connected, the page shows how to connect one', asy
   await server.close();
 });
 
+test.full(
+  'while no client is connected, a viewer with control finds the forms of the tools on the overview',
+  async () => {
+    const server = createServer({ name: 'alone', version: '1.0.0' });
+    for (let n = 1; n <= 14; n += 1) server.tool(`tool_${n}`, { title: `Tool ${n}` }, () => 'done');
+    for (const control of [true, false]) {
+      const inspector = await openInspector(server, { control });
+      const page = await browsing.page();
+      await page.goto(inspector.url);
+      await page.getByText('No client is connected.').waitFor();
+      if (control) {
+        await page.getByRole('button', { name: 'all 14 tools, and all else on the Server tab' }).waitFor();
+        assert.is(await page.locator('.tools-to-call button:not(.link)').count(), 12);
+        await page.getByRole('button', { name: 'Tool 3', exact: true }).click();
+        await page.getByRole('heading', { name: 'Tool 3' }).waitFor();
+        await page.getByRole('button', { name: 'Call', exact: true }).waitFor();
+      } else assert.is(await page.locator('.tools-to-call').count(), 0);
+      await page.close();
+      await inspector.close();
+    }
+    await server.close();
+  },
+);
+
 test.full('a gateway has a line for each upstream, and a call leads to the call that it became', async () => {
   const upstream = createServer({ name: 'github', version: '1.0.0', log: () => {} });
   upstream.tool('merge', { description: 'Merges.' }, () => 'merged');
