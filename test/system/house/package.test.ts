@@ -113,7 +113,7 @@ if (existsSync(join(root, 'dist/lib'))) {
       mkdirSync(join(modules, '@types'), { recursive: true });
       execFileSync('tar', ['xzf', join(folder, packed?.filename ?? ''), '-C', modules]);
       renameSync(join(modules, 'package'), join(modules, 'troupe'));
-      for (const name of ['xstate', 'undici-types', '@types/node'])
+      for (const name of ['xstate', 'oauth4webapi', 'undici-types', '@types/node'])
         symlinkSync(join(root, 'node_modules', name), join(modules, name), 'dir');
       const compilerOptions = {
         ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, target: 'es2022' },
