@@ -178,7 +178,7 @@ for (const [title, text, reason] of [
   ['does not parse', 'export const x: = 1;', /server\.ts:1:16: ERROR: Unexpected "="/],
   ['throws', `throw new Error('no database');`, /cannot serve .*: no database \(at .*server\.mjs:1:\d+\)\n/],
   ['neither listens nor exports anything', 'export const x = 1;', /neither listens nor exports anything to serve/],
-  ['waits for ever', 'await new Promise(() => {});', /its event loop is empty/],
+  ['waits for ever', 'await new Promise(() => {});', /the event loop is empty/],
   ['offers nothing good', `export const x = () => 1; x.schema = { type: 'string' };`, /tool "x": input: /],
 ] as const) {
   // The end of the event loop is the end of a process.

@@ -121,6 +121,11 @@ export function isOwnWork(culprit: Culprit): boolean {
   return readStack(culprit).isOwn;
 }
 
+/** True if code of the author was running. */
+export function isAuthored(culprit: Culprit | undefined): boolean {
+  return culprit !== undefined && foldedFrames(culprit.stack.split('\n')).authored;
+}
+
 function readStack({ element, stack }: Culprit): { readonly text: string; readonly isOwn: boolean } {
   const { authored, own, text } = foldedFrames(stack.split('\n'));
   return { text, isOwn: element === undefined && own && !authored };

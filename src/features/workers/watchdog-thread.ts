@@ -16,6 +16,7 @@ import {
   type Culprit,
   describeStall,
   filesOf,
+  isAuthored,
   type MarkerPlace,
   type NotesOpened,
   type PolicyChanged,
@@ -137,7 +138,8 @@ class Watch {
   #stirred(beat: number): void {
     this.#seen = beat;
     if (this.#first || this.#last || this.#said) {
-      const over: BlockOver = { type: 'over', blocked: this.#blocked(), loading: this.#saidLoading };
+      const loading = this.#saidLoading || this.#policy.loading;
+      const over: BlockOver = { type: 'over', blocked: this.#blocked(), loading };
       parentPort?.postMessage(over);
     }
     this.#forget();
@@ -199,6 +201,11 @@ class Watch {
   }
 
   #say(): void {
+    // A compiler and our own code may take long on a busy machine: of a load, only code of the author is reported.
+    if (this.#policy.loading && !isAuthored(this.#blocked().culprit)) {
+      this.#last = undefined;
+      return this.#ask();
+    }
     this.#said = true;
     this.#saidLoading = this.#policy.loading;
     const { loading, onSave } = this.#policy;
@@ -216,6 +223,8 @@ class Watch {
   #linger(): void {
     if (this.#blockedMs - this.#lingeredMs < LINGER_MS) return;
     this.#lingeredMs = this.#blockedMs;
+    const { loading, aloudMs } = this.#policy;
+    if (loading && !this.#said && this.#blockedMs >= aloudMs) this.#say();
     this.#savedMs ??= this.#isSaved() ? this.#blockedMs : undefined;
     // The code may be about to end.
     if (this.#savedMs !== undefined && this.#blockedMs - this.#savedMs >= SAVED_MS) return this.#endSaved();

@@ -117,6 +117,8 @@ class ProcessWatchdog implements Watchdog {
   #worker: Worker | undefined;
   #beating: Timer | undefined;
   #stopped = false;
+  /** A server has taken over the watch of the load, and the thread does not know its policy yet. */
+  #takesOver = false;
   readonly #restarts = new Restarts(POLICY);
   /** Time of the last log line of each element, and the number of stalls since. */
   readonly #quiet = new Map<string, { readonly since: number; unreported: number }>();
@@ -126,8 +128,7 @@ class ProcessWatchdog implements Watchdog {
     this.#options = options;
     this.#policy = policy;
     if (this.#beating) {
-      const changed: PolicyChanged = { type: 'policy', policy };
-      this.#worker?.postMessage(changed);
+      this.#takesOver = true;
       return;
     }
     this.#beat();
@@ -151,6 +152,12 @@ class ProcessWatchdog implements Watchdog {
     // While a debugger is attached, the process must not be killed.
     Atomics.store(this.#view, 1, inspectorUrl() === undefined ? 0 : 1);
     holdSignals();
+    // Until the loop is free once, what blocks it is the rest of the load, which the policy of the load judges.
+    if (this.#takesOver) {
+      this.#takesOver = false;
+      const changed: PolicyChanged = { type: 'policy', policy: this.#policy };
+      this.#worker?.postMessage(changed);
+    }
     this.#beating = systemClock.after(BEAT_MS, this.#beat);
   };
 
