@@ -17,6 +17,7 @@ import {
   describeStall,
   filesOf,
   isAuthored,
+  isOwnWork,
   type MarkerPlace,
   type NotesOpened,
   type PolicyChanged,
@@ -201,8 +202,9 @@ class Watch {
   }
 
   #say(): void {
-    // A compiler and our own code may take long on a busy machine: of a load, only code of the author is reported.
-    if (this.#policy.loading && !isAuthored(this.#blocked().culprit)) {
+    const { culprit } = this.#blocked();
+    // A compiler and our own code may take long on a busy machine. The author can do nothing about them.
+    if (this.#policy.loading ? !isAuthored(culprit) : culprit && isOwnWork(culprit)) {
       this.#last = undefined;
       return this.#ask();
     }
@@ -223,8 +225,8 @@ class Watch {
   #linger(): void {
     if (this.#blockedMs - this.#lingeredMs < LINGER_MS) return;
     this.#lingeredMs = this.#blockedMs;
-    const { loading, aloudMs } = this.#policy;
-    if (loading && !this.#said && this.#blockedMs >= aloudMs) this.#say();
+    const { aloudMs } = this.#policy;
+    if (!this.#said && this.#blockedMs >= 2 * aloudMs) this.#say();
     this.#savedMs ??= this.#isSaved() ? this.#blockedMs : undefined;
     // The code may be about to end.
     if (this.#savedMs !== undefined && this.#blockedMs - this.#savedMs >= SAVED_MS) return this.#endSaved();
