@@ -122,7 +122,7 @@ export function isOwnWork(culprit: Culprit): boolean {
 }
 
 /** True if code of the author was running. */
-export function isAuthored(culprit: Culprit | undefined): boolean {
+export function isOfAuthor(culprit: Culprit | undefined): boolean {
   return culprit !== undefined && foldedFrames(culprit.stack.split('\n')).authored;
 }
 

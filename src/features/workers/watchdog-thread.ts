@@ -16,7 +16,7 @@ import {
   type Culprit,
   describeStall,
   filesOf,
-  isAuthored,
+  isOfAuthor,
   isOwnWork,
   type MarkerPlace,
   type NotesOpened,
@@ -204,7 +204,7 @@ class Watch {
   #say(): void {
     const { culprit } = this.#blocked();
     // A compiler and our own code may take long on a busy machine. The author can do nothing about them.
-    if (this.#policy.loading ? !isAuthored(culprit) : culprit && isOwnWork(culprit)) {
+    if (this.#policy.loading ? !isOfAuthor(culprit) : culprit && isOwnWork(culprit)) {
       this.#last = undefined;
       return this.#ask();
     }
