@@ -141,7 +141,7 @@ export type {
   Approver,
   GivenApproval,
   RememberPolicy,
-} from './features/approvals/approvals.ts';
+} from './features/approvals/approval-interface.ts';
 export type { AppDefinition, AppOptions, AppOrigins, AppPermission } from './features/apps/app-options.ts';
 export type { AppRegistration, RegisteredApp } from './features/apps/app-registration.ts';
 export type { ViewLabels, ViewTexts, ViewWords } from './features/apps/view-texts.ts';

@@ -15,6 +15,16 @@ export type ApprovalFault =
   /** The store has failed; the message says whether anything was stored. */
   | 'store';
 
+/** The statuses of HTTP for the pages of people and for the inspector. */
+export const FAULT_STATUS: Readonly<Record<ApprovalFault, number>> = {
+  input: 400,
+  unknown: 404,
+  'not an approver': 403,
+  closed: 409,
+  conflict: 409,
+  store: 503,
+};
+
 /** Thrown by the methods of `server.approvals`. The message says what to do, and has no argument of a call. */
 export class ApprovalError extends Error {
   override readonly name = 'ApprovalError';

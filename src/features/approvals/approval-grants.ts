@@ -5,8 +5,8 @@ import type { Core } from '../../core/server/feature.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
 import { type ActorRow, type Store, StoreError } from '../../core/store/store.ts';
 import { ApprovalError } from './approval-error.ts';
+import type { ApprovalGrant } from './approval-interface.ts';
 import type { StoredApproval } from './approval-record.ts';
-import type { ApprovalGrant } from './approvals.ts';
 
 /** Attempts to count a use while others use the same grant. */
 const ATTEMPTS = 16;

@@ -5,9 +5,9 @@ import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import { htmlText, plainPage } from '../../core/transports/plain-page.ts';
 import type { PageRequest, PersonPage } from '../../core/transports/transport.ts';
-import { ApprovalError, type ApprovalFault } from './approval-error.ts';
+import { ApprovalError, FAULT_STATUS } from './approval-error.ts';
+import type { Approval, Approvals } from './approval-interface.ts';
 import { isOpen } from './approval-record.ts';
-import type { Approval, Approvals } from './approvals.ts';
 import { APPROVALS_PATH } from './approvals-options.ts';
 
 /** Longest reason that a form takes; see `ApprovalDecision`. */
@@ -15,16 +15,6 @@ const MAX_REASON = 500;
 const FORM_SCOPE = 'approval form';
 const UNKNOWN =
   'There is no approval here about which you may decide. Perhaps it is over, or you have signed in as somebody else.';
-
-/** The statuses of errors. */
-const STATUS: Readonly<Record<ApprovalFault, number>> = {
-  unknown: 404,
-  'not an approver': 403,
-  closed: 409,
-  conflict: 409,
-  input: 400,
-  store: 503,
-};
 
 export class ApprovalPages {
   readonly #approvals: Approvals;
@@ -49,7 +39,7 @@ export class ApprovalPages {
       return await this.#one(idIn(rest), person, form);
     } catch (error) {
       if (error instanceof ApprovalError)
-        return sentence(STATUS[error.fault], `Nothing was decided: ${error.message}.`);
+        return sentence(FAULT_STATUS[error.fault], `Nothing was decided: ${error.message}.`);
       throw error;
     }
   }
@@ -68,7 +58,11 @@ export class ApprovalPages {
       200,
       'Approvals',
       `<p class="note">You are ${line(person.principal)}.</p>` +
-        list('Calls that wait for you', waiting, 'Nothing waits for you. Load this page again to look anew.') +
+        list(
+          'Calls that wait for you',
+          waiting,
+          'Nothing waits for you. Load this page again to see what has come since.',
+        ) +
         (others.length === 0 ? '' : list('Your calls that wait for others', others, '')),
     );
   }

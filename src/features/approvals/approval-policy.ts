@@ -4,7 +4,7 @@ import { describe, isObject, type JsonObject, type JsonPrimitive } from '../../c
 import * as option from '../../core/protocol/option-rows.ts';
 import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import { digest } from '../../core/store/seal.ts';
-import type { ApprovalBy, ApprovalPolicy, Approver, RememberPolicy } from './approvals.ts';
+import type { ApprovalBy, ApprovalPolicy, Approver, RememberPolicy } from './approval-interface.ts';
 
 const DAY_MS = 86_400_000;
 /** Longest times of an approval and of a grant. */

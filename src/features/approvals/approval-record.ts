@@ -4,8 +4,8 @@ import { isObject, type JsonObject, type JsonValue } from '../../core/protocol/j
 import { fromText, toText } from '../../core/store/serialize.ts';
 import type { ActorRow } from '../../core/store/store.ts';
 import { ApprovalError } from './approval-error.ts';
+import type { Approval, GivenApproval } from './approval-interface.ts';
 import { type Requirement, whoOf } from './approval-policy.ts';
-import type { Approval, GivenApproval } from './approvals.ts';
 
 /** One approval of a person, with what decides whether it counts. */
 export interface StoredGiven extends GivenApproval {

@@ -12,6 +12,15 @@ import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import { spawnApproval } from './approval.actor.ts';
 import { ApprovalError } from './approval-error.ts';
 import { ApprovalGrants } from './approval-grants.ts';
+import type {
+  Approval,
+  ApprovalDecision,
+  ApprovalGrant,
+  ApprovalListener,
+  ApprovalQuery,
+  Approvals,
+  Approver,
+} from './approval-interface.ts';
 import { ApprovalMemory } from './approval-memory.ts';
 import type { ApprovalChange, ApprovalMail, ApprovalOperation, ApprovalWaiter } from './approval-messages.ts';
 import { fits, personOf } from './approval-policy.ts';
@@ -25,15 +34,6 @@ import {
   unmetOf,
   viewOf,
 } from './approval-record.ts';
-import type {
-  Approval,
-  ApprovalDecision,
-  ApprovalGrant,
-  ApprovalListener,
-  ApprovalQuery,
-  Approvals,
-  Approver,
-} from './approvals.ts';
 
 export interface ApprovalTableOptions {
   readonly core: Core;

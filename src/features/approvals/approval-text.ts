@@ -139,10 +139,10 @@ export function pendingText(approval: StoredApproval, ways: readonly string[]): 
 const REFUSED: Readonly<Partial<Record<StoredApproval['state'], string>>> = {
   expired: 'nobody approved it in time, which counts as a denial. Ask the user before you call it again',
   withdrawn: 'the approval was withdrawn before the call started',
-  void: 'the tool, the arguments or the policy have changed since it was asked. Call it again to ask anew',
-  used: 'this approval has been used for a call that is running or has ended. Call it again to ask anew',
-  done: 'this approval has been used for a call that has ended. Call it again to ask anew',
-  failed: 'this approval has been used for a call that has failed. Call it again to ask anew',
+  void: 'the tool, the arguments or the policy have changed since it was asked. Call it again, and people are asked again',
+  used: 'this approval has been used for a call that is running or has ended. Call it again, and people are asked again',
+  done: 'this approval has been used for a call that has ended. Call it again, and people are asked again',
+  failed: 'this approval has been used for a call that has failed. Call it again, and people are asked again',
 };
 
 /** For the model of a call that does not run. */

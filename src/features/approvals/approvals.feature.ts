@@ -7,10 +7,10 @@ import { asking } from '../asking/asking.feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
+import type { ApprovalListener, Approvals } from './approval-interface.ts';
 import { readApproval } from './approval-policy.ts';
 import type { StoredApproval } from './approval-record.ts';
 import { ApprovalTable } from './approval-table.ts';
-import type { ApprovalListener, Approvals } from './approvals.ts';
 import { APPROVALS_PATH, APPROVE, OPTIONS } from './approvals-options.ts';
 import { HeldCalls, wasHeld } from './held-calls.ts';
 

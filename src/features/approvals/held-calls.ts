@@ -28,12 +28,12 @@ import type { InteractiveRequests } from '../asking/interactive-requests.ts';
 import type { Admission } from '../guard/authorization/admission.ts';
 import { RuleVerdict } from '../guard/authorization/rule-verdict.ts';
 import { ApprovalError } from './approval-error.ts';
+import type { Approver } from './approval-interface.ts';
 import { type ApprovalTerms, personOf, termsOf, usesOf } from './approval-policy.ts';
 import { isPreview, previewCall } from './approval-preview.ts';
 import { isOpen, metaOfApproval, type Rememberable, type StoredApproval, unmetOf } from './approval-record.ts';
 import type { ApprovalTable } from './approval-table.ts';
 import { formOf, MAX_FORM, MAX_TEXT, pendingText, refusedText, textOfCall } from './approval-text.ts';
-import type { Approver } from './approvals.ts';
 
 export interface HeldCallsOptions {
   readonly core: Core;

@@ -52,7 +52,7 @@ import type { MountArguments, MountRegistration } from '../../gateway/mounts/def
 import type { Mount, MountOptions, MountTarget } from '../../gateway/mounts/mount-options.ts';
 import { mounts } from '../../gateway/mounts/mounts.feature.ts';
 import { approvals } from '../approvals/approvals.feature.ts';
-import type { Approvals } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/approval-interface.ts';
 import type { AppOptions } from '../apps/app-options.ts';
 import type { AppRegistration, RegisteredApp } from '../apps/app-registration.ts';
 import { apps } from '../apps/apps.feature.ts';

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/kernel/clock.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Vault } from '../../core/store/vault.ts';
+import { htmlText, plainPage } from '../../core/transports/plain-page.ts';
 import type { PersonPage } from '../../core/transports/transport.ts';
 import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 
@@ -122,31 +123,17 @@ function secretIn(fields: URLSearchParams, kind: NeededKey['kind']): string | un
 
 function formPage(status: number, { mount, scheme, api, kind }: KeyState, mark: string, problem = ''): PersonPage {
   const input = (name: string, label: string, type: string): string =>
-    `<p><label>${label}<br><input name="${name}" type="${type}" autocomplete="off" spellcheck="false" required style="width:100%;font:inherit;padding:.4em"></label></p>`;
+    `<p><label>${label}<br><input name="${name}" type="${type}" autocomplete="off" spellcheck="false" required></label></p>`;
   const text =
-    `<h1 style="font-size:1.4em">Credentials for ${html(mount)}</h1>` +
-    `<p>A call of the API at <b>${html(api)}</b> needs ${kind === 'key' ? 'your key' : 'your name and password'} (${html(scheme)}). ` +
+    `<h1>Credentials for ${htmlText(mount)}</h1>` +
+    `<p>A call of the API at <b>${htmlText(api)}</b> needs ${kind === 'key' ? 'your key' : 'your name and password'} (${htmlText(scheme)}). ` +
     'This server seals what you enter here, stores it for you, and sends it to that address only. No model and no client sees it.</p>' +
-    (problem === '' ? '' : `<p role="alert" style="color:#b00">${html(problem)}</p>`) +
-    `<form method="post"><input type="hidden" name="mark" value="${html(mark)}">` +
+    (problem === '' ? '' : `<p role="alert">${htmlText(problem)}</p>`) +
+    `<form method="post"><input type="hidden" name="mark" value="${htmlText(mark)}">` +
     (kind === 'password' ? input('name', 'Name', 'text') : '') +
     input('secret', kind === 'key' ? 'Key' : 'Password', 'password') +
-    '<p><button style="font:inherit;padding:.4em 1.2em">Store</button></p></form>';
-  const page = signInPage(status, text);
-  return {
-    ...page,
-    headers: {
-      ...page.headers,
-      // With "no-referrer", a browser sends its form with the origin "null".
-      'referrer-policy': 'same-origin',
-      'content-security-policy':
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    },
-  };
-}
-
-function html(text: string): string {
-  return text.replace(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`);
+    '<p><button>Store</button></p></form>';
+  return plainPage(status, `Credentials for ${mount}`, text);
 }
 
 function isKeyState(value: unknown): value is KeyState {

@@ -13,8 +13,8 @@ import * as option from '../../core/protocol/option-rows.ts';
 import type { Tool } from '../../core/protocol/types.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { digest } from '../../core/store/seal.ts';
+import type { ApprovalPolicy, RememberPolicy } from '../../features/approvals/approval-interface.ts';
 import { problemOfPolicy } from '../../features/approvals/approval-policy.ts';
-import type { ApprovalPolicy, RememberPolicy } from '../../features/approvals/approvals.ts';
 import { matches } from './names.ts';
 
 /**

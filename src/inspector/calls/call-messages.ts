@@ -1,7 +1,7 @@
 /** The messages between the page and the calls that it makes. Types only: plain JSON, without Node and without a browser. */
 
 import type { JsonObject } from '../../core/protocol/json.ts';
-import type { Approval, ApprovalGrant } from '../../features/approvals/approvals.ts';
+import type { Approval, ApprovalGrant } from '../../features/approvals/approval-interface.ts';
 import type { Plain } from '../frames.ts';
 
 type Texts = { readonly [name: string]: string };

@@ -3,7 +3,7 @@
  * consequences; without a listener, the operator's log has it.
  */
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
-import type { Approvals } from '../../features/approvals/approvals.ts';
+import type { Approvals } from '../../features/approvals/approval-interface.ts';
 import type { Internals } from '../../features/server/internals.ts';
 import type { ApprovalsView, CallResult, CallsState } from '../calls/call-messages.ts';
 import { ServerCalls, type ServerReach } from '../calls/server-calls.ts';

@@ -1,19 +1,10 @@
 /** The approvals of a server for viewers with control: what waits for people, and their decisions. */
 import { authOf } from '../../core/messages/auth.ts';
 import { LOCAL } from '../../core/protocol/principals.ts';
-import { ApprovalError, type ApprovalFault } from '../../features/approvals/approval-error.ts';
-import type { Approvals } from '../../features/approvals/approvals.ts';
+import { ApprovalError, FAULT_STATUS } from '../../features/approvals/approval-error.ts';
+import type { Approvals } from '../../features/approvals/approval-interface.ts';
 import type { ApprovalControl, ApprovalsView } from '../calls/call-messages.ts';
 import { InputError } from '../http/viewer-input.ts';
-
-const STATUS: Readonly<Record<ApprovalFault, number>> = {
-  input: 400,
-  unknown: 404,
-  'not an approver': 403,
-  closed: 409,
-  conflict: 409,
-  store: 503,
-};
 
 /** @throws {InputError} */
 export function approvalsView(approvals: Approvals): Promise<ApprovalsView> {
@@ -51,7 +42,7 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ApprovalError) throw new InputError(STATUS[error.fault], error.message);
+    if (error instanceof ApprovalError) throw new InputError(FAULT_STATUS[error.fault], error.message);
     throw error;
   }
 }
