@@ -33,6 +33,10 @@ export function plainPage(status: number, title: string, body: string): PersonPa
   };
 }
 
+/** The text for a browser whose person the transport does not know. */
+export const UNKNOWN_PERSON =
+  'This server does not know who you are. Sign in to it in this browser, and load this page again.';
+
 /** Plain text as HTML. */
 export function htmlText(text: string): string {
   return text.replace(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`);

@@ -3,7 +3,7 @@ import { isoOf } from '../../core/kernel/clock.ts';
 import type { Auth } from '../../core/messages/auth.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
-import { htmlText, plainPage } from '../../core/transports/plain-page.ts';
+import { htmlText, plainPage, UNKNOWN_PERSON } from '../../core/transports/plain-page.ts';
 import type { PageRequest, PersonPage } from '../../core/transports/transport.ts';
 import { ApprovalError, FAULT_STATUS } from './approval-error.ts';
 import type { Approval, Approvals } from './approval-interface.ts';
@@ -27,11 +27,7 @@ export class ApprovalPages {
 
   /** Shows the list or an approval, or takes a decision. Only a form that this page has shown to the same person decides. */
   async page({ rest, person, form }: PageRequest): Promise<PersonPage> {
-    if (!person)
-      return sentence(
-        401,
-        'This server does not know who you are. Sign in to it in this browser, and load this page again.',
-      );
+    if (!person) return sentence(401, UNKNOWN_PERSON);
     try {
       // Relative links need the address without a slash at its end.
       if (rest === '/') return { ...sentence(303, ''), headers: { location: `..${APPROVALS_PATH}` } };

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/kernel/clock.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Vault } from '../../core/store/vault.ts';
-import { htmlText, plainPage } from '../../core/transports/plain-page.ts';
+import { htmlText, plainPage, UNKNOWN_PERSON } from '../../core/transports/plain-page.ts';
 import type { PersonPage } from '../../core/transports/transport.ts';
 import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 
@@ -80,11 +80,7 @@ export class KeyPages {
     const opened = keys.ring.open(sealed, SCOPE);
     const state = opened.ok ? opened.payload : undefined;
     if (!isKeyState(state) || state.until <= clock.date()) return signInPage(400, OVER);
-    if (person === undefined)
-      return signInPage(
-        401,
-        'This server does not know who you are. Sign in to it in this browser, and load this page again.',
-      );
+    if (person === undefined) return signInPage(401, UNKNOWN_PERSON);
     if (person !== state.principal)
       return signInPage(
         403,

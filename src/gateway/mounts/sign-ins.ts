@@ -19,6 +19,7 @@ import { ANONYMOUS, LOCAL } from '../../core/protocol/principals.ts';
 import { digest } from '../../core/store/seal.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Vault } from '../../core/store/vault.ts';
+import { UNKNOWN_PERSON } from '../../core/transports/plain-page.ts';
 import type { PageAddress, PageRequest, PersonPage } from '../../core/transports/transport.ts';
 import { checkpointsOf } from '../../features/asking/asking-context.ts';
 import { KeyPages, type NeededKey, purposeOf } from './key-page.ts';
@@ -246,11 +247,7 @@ export class SignIns {
     const grant = isState(state) ? grants?.person(state.principal) : undefined;
     if (!isState(state) || !grant) return signInPage(400, NO_SIGN_IN);
     const { mount, principal } = state;
-    if (person === undefined)
-      return signInPage(
-        401,
-        'This server does not know who you are. Sign in to it in this browser, and load this page again.',
-      );
+    if (person === undefined) return signInPage(401, UNKNOWN_PERSON);
     if (person !== principal) {
       log('warning', `${mount}: the browser of another person returned from a sign-in. Its grant was refused`);
       return signInPage(
