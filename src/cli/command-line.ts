@@ -16,6 +16,7 @@ const commands: Readonly<Record<string, () => Promise<{ readonly main: Main }>>>
   attach: () => import('./commands/attach.ts'),
   gateway: () => import('./commands/gateway.ts'),
   build: () => import('./commands/build.ts'),
+  pack: () => import('./commands/pack.ts'),
   graph: () => import('./commands/graph.ts'),
   top: () => import('./commands/top.ts'),
   call: () => import('./commands/call.ts'),

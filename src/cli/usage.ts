@@ -70,6 +70,8 @@ export const USAGE = `Usage: troupe <command>
       add the server to the configuration of MCP clients; uninstall removes it
   troupe build FILE|DIR
       bundle the views of the server, each into one HTML file
+  troupe pack FILE|DIR
+      make one archive of the server, which desktop hosts install (.mcpb)
   troupe top [URL|PID]
       show the activity of an inspected server in the terminal
   troupe graph FILE|DIR [MACHINE]
