@@ -1,5 +1,6 @@
 /** The public surface of Troupe. */
 
+export { type ApprovalRequest, type CallApproval, NotApproved } from './core/execution/approving.ts';
 export { audio, embedded, image, link, text } from './core/execution/content.ts';
 export type { Context, Log, MethodContext } from './core/execution/context.ts';
 export {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
+import type { ApprovalRequest, CallApproval } from './approving.ts';
 import type { Asking } from './questions.ts';
 import type { CallerState } from './state.ts';
 
@@ -66,6 +67,19 @@ export interface Context extends Asking {
    * request's token. It never contains the token.
    */
   readonly auth: Auth | undefined;
+  /** The approval with which this call of a tool runs; undefined if it needed none. See docs/approvals.md. */
+  readonly approval: CallApproval | undefined;
+  /**
+   * Waits until people have approved the rest of a handler, for a decision that needs what only the handler knows. The approval is
+   * bound to the caller, the tool, its arguments, and `show`, and is used once. Do what has effects after it, or in a step.
+   *
+   * @returns the approval
+   * @throws {NotApproved} if it was denied, or the call cannot wait for the people who must approve; then the call ends with a result
+   *   that says so, and the next call with the same arguments continues with the same approval
+   * @throws {TypeError} for an invalid request, and outside of tools
+   * @example await ctx.approve({ title: `Refund ${order}`, show: { amount }, by: { scope: 'ops' } });
+   */
+  approve(request: ApprovalRequest): Promise<CallApproval>;
   readonly requestId: RequestId;
   /** Milliseconds since the request was admitted, without the time that its client took to answer questions. */
   readonly elapsedMs: number;

@@ -10,6 +10,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import { type ClientCapabilities, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
 import { showsViews } from '../protocol/views.ts';
 import { notifyAborted } from '../requests/active-request.ts';
+import type { ApprovalRequest, CallApproval } from './approving.ts';
 import type { Context, Log } from './context.ts';
 import type { ToolImplementation } from './execution.ts';
 import type { Asking } from './questions.ts';
@@ -29,6 +30,8 @@ export interface ContextHost {
   extendContext(context: RequestContext): ContextExtension;
   /** Makes the state of the caller of a request. */
   stateOf(request: RequestView): WatchedState;
+  /** Waits until people have approved a part of a handler. */
+  approve(context: RequestContext, request: ApprovalRequest): Promise<CallApproval>;
 }
 
 /** The way in which a handler runs. Another process may continue a call that is a task or may become one, even if it has asked nothing. */
@@ -134,6 +137,8 @@ export class RequestContext implements Context {
   #log: Log | undefined;
   #extension: ContextExtension | undefined;
   #state: WatchedState | undefined;
+  /** The approval with which the call runs. */
+  approval: CallApproval | undefined;
   /** Milliseconds of running time until the handler last began to wait for its client. */
   #ran = 0;
   /** The time at which it last continued; undefined while it waits. */
@@ -333,6 +338,11 @@ export class RequestContext implements Context {
 
   get step(): Context['step'] {
     return this.extension.step;
+  }
+
+  /** Bound like `step`. */
+  get approve(): Context['approve'] {
+    return (request) => this.#host.approve(this, request);
   }
 }
 

@@ -4,8 +4,10 @@ import { isProtocolError } from '../protocol/errors.ts';
 import { describe, isObject, isThenable, type JsonValue } from '../protocol/json.ts';
 import { isToolResult } from '../protocol/result-shape.ts';
 import type { CallToolResult } from '../protocol/types.ts';
+import { turnAway } from '../requests/active-request.ts';
 import { explain } from '../schema/problems.ts';
 import type { Checked } from '../schema/schema.ts';
+import { NotApproved } from './approving.ts';
 import { isContentBlock, sentBlock } from './content.ts';
 import type { Context } from './context.ts';
 import { isEnvelope, sealEnvelope, wasCut } from './envelope.ts';
@@ -13,6 +15,7 @@ import type { ToolCall, ToolExecution } from './execution.ts';
 import type { ThrownError } from './handler-errors.ts';
 import { CannotAsk } from './input-errors.ts';
 import { lostData } from './lost-data.ts';
+import { requestContextOf } from './request-context.ts';
 import { MAX_LOOKED, SilentMistakes } from './silent-mistakes.ts';
 import { failed } from './tool-result.ts';
 import { explainArguments } from './wrong-arguments.ts';
@@ -132,6 +135,13 @@ function conform(call: ToolCall, result: CallToolResult, checked: Checked<unknow
 function thrown(call: ToolCall, error: unknown, ctx: Context, policy: RunPolicy): CallToolResult {
   // If the client cannot be asked, the model can still pass the answer as an argument.
   if (isProtocolError(error) && !(error instanceof CannotAsk)) throw error;
+  if (error instanceof NotApproved) {
+    // The call may come again with the same key, and then runs.
+    const { first, current } = requestContextOf(ctx);
+    turnAway(first);
+    turnAway(current);
+    return error.result;
+  }
   const { text, incident } = policy.thrown(call.implementation.label, error, ctx.signal);
   return failed(text, incident);
 }

@@ -55,6 +55,8 @@ export interface ElementHooks extends ContextHost {
   extendContext: ContextHost['extendContext'];
   /** Makes the state of a caller. */
   stateOf: ContextHost['stateOf'];
+  /** Holds handlers until people have approved. */
+  approve: ContextHost['approve'];
   /** Makes the handler of a tool that is a statechart, or that runs in a thread. */
   machineHandler: Parameters<typeof compileTool>[2];
   threadHandler: Parameters<typeof compileTool>[3];
@@ -122,6 +124,7 @@ export function openElements(host: ElementsHost): Elements {
     stateOf: () => {
       throw new Error('no feature keeps state of callers: list one that does');
     },
+    approve: () => Promise.reject(new Error('no feature asks people for approvals: list one that does')),
     machineHandler: without('machine'),
     threadHandler: without('cpu'),
     toolOptions: [],

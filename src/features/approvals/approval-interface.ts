@@ -60,6 +60,13 @@ declare module '../../core/registry/define.ts' {
   }
 }
 
+declare module '../../core/execution/approving.ts' {
+  interface ApprovalRequest extends Pick<ApprovalPolicy, 'quorum' | 'self' | 'expiresMs' | 'recheck'> {
+    /** The people who must approve. Of a list, each member. Default: the caller. */
+    readonly by?: ApprovalPolicy['by'] | undefined;
+  }
+}
+
 declare module '../../core/execution/execution.ts' {
   interface ToolImplementation {
     /** Undefined for a tool that does not ask for approvals itself. */

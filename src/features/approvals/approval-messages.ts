@@ -25,6 +25,8 @@ export interface ApprovalOperation {
 
 /** Somebody who waits until people have decided. */
 export interface ApprovalWaiter {
+  /** True once it need not wait longer. An approval about which people can no longer decide ends each wait. */
+  isOver(approval: StoredApproval): boolean;
   decided(approval: StoredApproval): void;
   failed(error: unknown): void;
 }

@@ -1,6 +1,7 @@
 /** The policy of an approval: checks what a rule has returned, and joins what several rules demand of one call. */
+import type { ApprovalRequest } from '../../core/execution/approving.ts';
 import type { RuleCondition, RuleName } from '../../core/messages/authorization-rule.ts';
-import { describe, isObject, type JsonObject, type JsonPrimitive } from '../../core/protocol/json.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonPrimitive } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import { digest } from '../../core/store/seal.ts';
@@ -66,12 +67,12 @@ const PREVIEW = option.group('an object such as { tool: "refund_preview", requir
   required: option.flag,
 });
 
+const APPROVERS = option.expected(`${BY}, or a list of them`, (value) =>
+  Array.isArray(value) ? value.length > 0 && value.length <= MAX_LISTED && value.every(isBy) : isBy(value),
+);
+
 const ROWS: option.Rows<ApprovalPolicy> = {
-  by: option.needed(
-    option.expected(`${BY}, or a list of them`, (value) =>
-      Array.isArray(value) ? value.length > 0 && value.length <= MAX_LISTED && value.every(isBy) : isBy(value),
-    ),
-  ),
+  by: option.needed(APPROVERS),
   quorum: option.expected(`a whole number from 1 to ${MAX_QUORUM}`, (value) => option.isWhole(value, 1, MAX_QUORUM)),
   self: option.flag,
   expiresMs: option.expected(`milliseconds from 1 to ${MAX_EXPIRES_MS} (7 days)`, (value) =>
@@ -112,6 +113,23 @@ export function readApproval(given: unknown): ApprovalPolicy {
   if (given === true) return { by: 'caller' };
   if (isPolicy(given)) return given;
   throw new TypeError(`approve: ${problemOfPolicy(given)}`);
+}
+
+const REQUEST: option.Rows<ApprovalRequest> = {
+  ...{ by: APPROVERS, quorum: ROWS.quorum, self: ROWS.self, expiresMs: ROWS.expiresMs, message: ROWS.message },
+  ...{ title: option.needed(text(MAX_TITLE)), recheck: ROWS.recheck },
+  show: option.expected('an object with JSON', isJsonObject),
+};
+
+/** Reads what a handler asks for. Without `by`, the caller decides. @throws {TypeError} */
+export function readRequest(request: ApprovalRequest): ApprovalPolicy {
+  const problem = option.group('an object such as { title: "Refund order 17" }', REQUEST)(request);
+  if (problem !== undefined) throw new TypeError(`ctx.approve: ${problem}`);
+  const { show: _, by = 'caller', ...policy } = request;
+  const read: ApprovalPolicy = { ...policy, by };
+  const invalid = problemOfPolicy(read);
+  if (invalid !== undefined) throw new TypeError(`ctx.approve: ${invalid}`);
+  return read;
 }
 
 /** One group of people who must approve. */

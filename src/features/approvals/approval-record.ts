@@ -58,6 +58,8 @@ export interface StoredApproval {
   /** The person who approves has remembered it. */
   readonly remembered?: boolean | undefined;
   readonly grant?: string | undefined;
+  /** The title of the part of a handler that it is about; undefined for the call itself. */
+  readonly part?: string | undefined;
   /** The process that runs the call, and the number of questions that the call had asked until then. */
   readonly used?: { readonly by: string; readonly round: number } | undefined;
 }

@@ -34,6 +34,7 @@ import {
   unmetOf,
   viewOf,
 } from './approval-record.ts';
+import { LastApprovals } from './last-approvals.ts';
 
 export interface ApprovalTableOptions {
   readonly core: Core;
@@ -80,6 +81,8 @@ const QUERY: option.Rows<ApprovalQuery> = {
 
 export class ApprovalTable implements Approvals {
   readonly grantsOf: ApprovalGrants;
+  /** What was approved last. */
+  readonly last: LastApprovals;
   readonly #options: ApprovalTableOptions;
   readonly #date: () => number;
   readonly #actors = new Map<string, Actor<ApprovalMail>>();
@@ -99,6 +102,7 @@ export class ApprovalTable implements Approvals {
     this.#options = options;
     this.#date = steadyDate(system.clock);
     if (!store.durable) this.#memory = new ApprovalMemory(quotas.retained, system.clock, this.#date);
+    this.last = new LastApprovals(options.core, this.#date);
     this.grantsOf = new ApprovalGrants(options.core, this.#date);
     if (given.onApproval) this.#listeners.add(given.onApproval);
   }
@@ -220,9 +224,10 @@ export class ApprovalTable implements Approvals {
   /**
    * Waits until people have decided, or its time has passed.
    *
+   * @param isOver ends the wait earlier
    * @throws {ApprovalError} if the store fails; the reason of the signal
    */
-  wait(id: string, signal: AbortSignal): Promise<StoredApproval> {
+  wait(id: string, signal: AbortSignal, isOver: ApprovalWaiter['isOver'] = () => false): Promise<StoredApproval> {
     return new Promise((resolve, reject) => {
       const { mailbox } = this.#actorOf(id, '');
       const leave = (): void => {
@@ -230,6 +235,7 @@ export class ApprovalTable implements Approvals {
         reject(signal.reason);
       };
       const waiter: ApprovalWaiter = {
+        isOver,
         decided(approval) {
           signal.removeEventListener('abort', leave);
           resolve(approval);

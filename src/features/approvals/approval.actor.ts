@@ -237,9 +237,10 @@ class ApprovalActor implements Behaviour<ApprovalMail> {
     const operation = this.#current;
     this.#end();
     operation?.resolve(approval);
-    if (!isOpen(approval.state)) {
-      for (const waiter of this.#waiters) waiter.decided(approval);
-      this.#waiters.clear();
+    for (const waiter of this.#waiters) {
+      if (isOpen(approval.state) && !waiter.isOver(approval)) continue;
+      this.#waiters.delete(waiter);
+      waiter.decided(approval);
     }
     this.#begin();
   }

@@ -53,10 +53,15 @@ export const approvals: Feature<ApprovalService> = {
       );
       return created;
     });
+    /** The address of the page of an approval, if people sign in to this server. */
+    const pageOf = (id: string): string | undefined => {
+      const [address] = core.transports.flatMap((transport) => transport.pageAddress?.(APPROVALS_PATH) ?? []);
+      return address?.identifies ? `${address.url}/${id}` : undefined;
+    };
     const held = new Lazy(
       () =>
         new HeldCalls({
-          ...{ core, ways, table: table.value },
+          ...{ core, ways, pageOf, table: table.value },
           admission: core.service(authorization),
           interactive: core.service(asking).interactive,
         }),
@@ -72,6 +77,7 @@ export const approvals: Feature<ApprovalService> = {
       return isHeld ? held.value.run(call, ctx, next) : next();
     };
     const begin = (): void => stages.fill('approve', gate);
+    elements.approve = (context, request) => held.value.approve(context, request);
     elements.toolOptions.push(APPROVE);
     // Loads the reader when a rule first demands an approval.
     elements.decisions.set('approve', (given) => readApproval(given));
@@ -94,8 +100,8 @@ export const approvals: Feature<ApprovalService> = {
       return new ApprovalPages(service, core.keys);
     });
     service.tells(({ id }) => {
-      const [address] = core.transports.flatMap((transport) => transport.pageAddress?.(APPROVALS_PATH) ?? []);
-      return address?.identifies ? `Whoever may approve it decides on the page ${address.url}/${id}.` : undefined;
+      const page = pageOf(id);
+      return page === undefined ? undefined : `Whoever may approve it decides on the page ${page}.`;
     });
     return {
       service,

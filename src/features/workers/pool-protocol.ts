@@ -9,7 +9,10 @@ import type { LogLevel } from '../../core/protocol/types.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
 
 /** The parts of the context that need no message. */
-export type CallFacts = Pick<Context, 'client' | 'session' | 'principal' | 'auth' | 'requestId' | 'meta' | 'elapsedMs'>;
+export type CallFacts = Pick<
+  Context,
+  'client' | 'session' | 'principal' | 'auth' | 'approval' | 'requestId' | 'meta' | 'elapsedMs'
+>;
 
 export interface Thrown {
   readonly message: string;

@@ -68,8 +68,8 @@ export class PoolWorker {
 
   /** @throws {DOMException} if the arguments cannot be cloned */
   run(job: PoolCall): void {
-    const { client, session, principal, auth, requestId, meta, elapsedMs } = job.ctx;
-    const facts = { client, session, principal, auth, requestId, meta, elapsedMs };
+    const { client, session, principal, auth, approval, requestId, meta, elapsedMs } = job.ctx;
+    const facts = { client, session, principal, auth, approval, requestId, meta, elapsedMs };
     this.#say({ type: 'run', source: job.source, args: job.args, facts });
     this.#timer?.cancel();
     this.#take('run');

@@ -18,6 +18,7 @@ export class ThreadContext implements Context {
   readonly session: Context['session'];
   readonly principal: string;
   readonly auth: Context['auth'];
+  readonly approval: Context['approval'];
   readonly requestId: Context['requestId'];
   readonly meta: Context['meta'];
   readonly elicit = asksNothing;
@@ -25,6 +26,7 @@ export class ThreadContext implements Context {
   readonly sample = asksNothing;
   readonly roots = asksNothing;
   readonly ask = asksNothing;
+  readonly approve = asksNothing;
   readonly state = NO_STATE;
   readonly log: Log;
   readonly #send: (mail: ThreadMail) => void;
@@ -40,6 +42,7 @@ export class ThreadContext implements Context {
     this.session = facts.session;
     this.principal = facts.principal;
     this.auth = facts.auth && restoredAuth(facts.auth);
+    this.approval = facts.approval;
     this.requestId = facts.requestId;
     this.meta = facts.meta;
     this.#elapsed = facts.elapsedMs;

@@ -1,51 +1,10 @@
 /** The pages on which people decide: who sees what, that only a form of the page decides, and that nothing in them is alive. */
 import * as assert from 'uvu/assert';
-import type { HttpOptions } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
+import { HOST, HTTP, load, markIn } from './approval-browser.ts';
 import { as, BY_OPS, CALL, faultOf, pendingId, refund, type Shop, shop, textIn } from './support.ts';
 
 const test = suite('the pages of approvals');
-
-const HOST = 'https://desk.example.com';
-const PEOPLE: Readonly<Record<string, { readonly principal: string; readonly scopes: readonly string[] }>> = {
-  ada: { principal: 'ada', scopes: [] },
-  olga: { principal: 'olga', scopes: ['ops'] },
-  eve: { principal: 'eve', scopes: ['sales'] },
-};
-const HTTP: HttpOptions = {
-  authenticate: ({ header }) => header('x-user'),
-  allowedHosts: ['desk.example.com'],
-  signIn: { url: `${HOST}/x/oauth/callback`, identify: ({ header }) => PEOPLE[header('x-browser') ?? ''] },
-};
-
-interface Page {
-  readonly status: number;
-  readonly text: string;
-  readonly headers: Headers;
-}
-
-async function load(
-  { server }: Shop,
-  person: string,
-  path: string,
-  form?: Readonly<Record<string, string>>,
-  origin = HOST,
-): Promise<Page> {
-  const sent = form && {
-    method: 'POST',
-    body: new URLSearchParams(form).toString(),
-    headers: { 'x-browser': person, 'content-type': 'application/x-www-form-urlencoded', origin },
-  };
-  const request = new Request(`${HOST}/x/approvals${path}`, { ...(sent ?? { headers: { 'x-browser': person } }) });
-  const response = await server.fetch(request);
-  return { status: response.status, text: await response.text(), headers: response.headers };
-}
-
-function markIn({ text }: Page): string {
-  const found = /name="mark" value="([^"]+)"/.exec(text)?.[1];
-  if (found === undefined) throw new Error(`expected a form, got ${text}`);
-  return found;
-}
 
 /** A shop with a refund of Ada's that waits for somebody with the scope ops. */
 async function waiting(args = CALL): Promise<{ readonly made: Shop; readonly id: string; close(): Promise<void> }> {
