@@ -22,7 +22,7 @@ export const APPROVALS: readonly BrokenBuild[] = [
   {
     id: 'S-98',
     test: 'test/features/approvals/approvals.test.ts',
-    in: 'HeldCalls.#ask',
+    in: 'ApprovalAsking.#ask',
     find: 'core.keys.ring.fingerprint({ approval: id })',
     replace: 'id',
     why: 'an answer in advance, with an id that the model knows, counts as consent',
@@ -30,7 +30,7 @@ export const APPROVALS: readonly BrokenBuild[] = [
   {
     id: 'S-99',
     test: 'test/features/approvals/approvals.test.ts',
-    in: 'HeldCalls.#heldOf',
+    in: 'ApprovalAsking.#heldOf',
     find: 'arguments: isJsonObject(call.arguments) ? call.arguments : {},',
     replace: 'arguments: {},',
     why: 'an approval holds for any arguments',

@@ -3,7 +3,7 @@ import { ToolError } from '../protocol/errors.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 
-/** What a handler asks people to approve. Features add who they are. */
+/** The part of a handler that people must approve. Features add who they are. */
 export interface ApprovalRequest {
   /** The subject, in at most 100 characters, such as `Refund order 17`. */
   readonly title: string;

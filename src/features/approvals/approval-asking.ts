@@ -56,7 +56,7 @@ export interface Refused {
   readonly result: CallToolResult;
 }
 
-/** What may need an approval: a call, or a part of its handler. */
+/** A call, or a part of its handler, that may need an approval. */
 export interface ApprovalDemand {
   readonly call: ToolCall;
   readonly ctx: Context;
@@ -82,7 +82,7 @@ const SESSION_MS = 86_400_000;
 /** Milliseconds by which the deadline of a call exceeds that of its approval. */
 const MARGIN_MS = 1_000;
 
-/** How a client asks its user: in a form, or by opening a page. */
+/** The ways of a client to ask its user. */
 type Channel = { readonly kind: 'form' } | { readonly kind: 'page'; readonly url: string };
 
 const FORM: InputRequest = { method: 'elicitation/create', params: {} };
@@ -281,7 +281,7 @@ export class ApprovalAsking {
     );
   }
 
-  /** What people see of a call: the arguments as the operator wants people and logs to see them, and what its handler shows. */
+  /** The data that people see: the arguments as the operator wants people and logs to see them, and those that its handler shows. */
   #shown({ call: { tool, arguments: args }, part }: Held): ShownData {
     const given = isJsonObject(args) ? args : {};
     const redact = this.#options.core.options.audit?.redact;
@@ -314,7 +314,7 @@ export class ApprovalAsking {
   }
 
   /**
-   * How the client of the call can ask its user: in a form, or by opening the page of the approval. A model is never asked.
+   * Finds the way of the client to ask its user: a form, or the page of the approval. A model is never asked.
    *
    * @param approval undefined: it does not exist yet, and its text may still fit into a form
    */

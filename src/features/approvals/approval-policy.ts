@@ -175,7 +175,7 @@ export function termsOf(
   if (all.length === 0) return undefined;
   const requirements = new Map<string, Requirement>();
   for (const { policy } of all)
-    for (const requirement of requirementsOf(policy)) requirements.set(digest(jsonOf(requirement)), requirement);
+    for (const requirement of policyRequirements(policy)) requirements.set(digest(jsonOf(requirement)), requirement);
   const policies = all.map(({ policy }) => policy);
   const expiries = policies.flatMap(({ expiresMs }) => expiresMs ?? []);
   const previews = policies.flatMap(({ preview }) => (preview === undefined ? [] : [preview]));
@@ -208,7 +208,13 @@ export function termsOf(
   };
 }
 
-function requirementsOf({ by, quorum = 1, self = false, recheck = false }: ApprovalPolicy): readonly Requirement[] {
+/** The requirements of one policy. */
+export function policyRequirements({
+  by,
+  quorum = 1,
+  self = false,
+  recheck = false,
+}: ApprovalPolicy): readonly Requirement[] {
   const each: readonly ApprovalBy[] = isListed(by) ? by : [by];
   return each.map((one) =>
     one === 'caller' ? { by: one, quorum: 1, self: false, recheck } : { by: one, quorum, self, recheck },

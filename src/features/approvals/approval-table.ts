@@ -81,7 +81,7 @@ const QUERY: option.Rows<ApprovalQuery> = {
 
 export class ApprovalTable implements Approvals {
   readonly grantsOf: ApprovalGrants;
-  /** What was approved last. */
+  /** The calls that were approved last. */
   readonly last: LastApprovals;
   readonly #options: ApprovalTableOptions;
   readonly #date: () => number;

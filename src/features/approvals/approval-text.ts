@@ -19,7 +19,7 @@ const MAX_DESCRIPTION = 500;
 export interface ShownData {
   /** As `audit.redact` returned them. */
   readonly arguments: JsonValue;
-  /** What the handler shows; undefined for an approval of the call itself. */
+  /** The data that the handler shows; undefined for an approval of the call itself. */
   readonly details: JsonObject | undefined;
 }
 

@@ -7,12 +7,13 @@ import { asking } from '../asking/asking.feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
-import type { ApprovalListener, Approvals } from './approval-interface.ts';
-import { readApproval } from './approval-policy.ts';
+import type { ApprovalListener, ApprovalPolicy, Approvals } from './approval-interface.ts';
+import { policyRequirements, readApproval } from './approval-policy.ts';
 import type { StoredApproval } from './approval-record.ts';
 import { ApprovalTable } from './approval-table.ts';
 import { APPROVALS_PATH, APPROVE, OPTIONS } from './approvals-options.ts';
 import { HeldCalls, wasHeld } from './held-calls.ts';
+import { PolicyWarnings } from './policy-warnings.ts';
 
 /** The service for other parts of a server: `server.approvals`, and places to listen and to tell models. */
 export interface ApprovalService extends Approvals {
@@ -53,6 +54,9 @@ export const approvals: Feature<ApprovalService> = {
       );
       return created;
     });
+    const warnings = new Lazy(() => new PolicyWarnings(core));
+    /** The policies of tools that were offered before the server listens; undefined since then. */
+    let offered: ApprovalPolicy[] | undefined = [];
     /** The address of the page of an approval, if people sign in to this server. */
     const pageOf = (id: string): string | undefined => {
       const [address] = core.transports.flatMap((transport) => transport.pageAddress?.(APPROVALS_PATH) ?? []);
@@ -61,7 +65,7 @@ export const approvals: Feature<ApprovalService> = {
     const held = new Lazy(
       () =>
         new HeldCalls({
-          ...{ core, ways, pageOf, table: table.value },
+          ...{ core, ways, pageOf, warnings: warnings.value, table: table.value },
           admission: core.service(authorization),
           interactive: core.service(asking).interactive,
         }),
@@ -83,7 +87,11 @@ export const approvals: Feature<ApprovalService> = {
     elements.decisions.set('approve', (given) => readApproval(given));
     elements.guarded.push(begin);
     elements.offeredTool.push(({ approve }) => {
-      if (approve !== undefined) begin();
+      if (approve === undefined) return;
+      begin();
+      if (approve === true) return;
+      if (offered) offered.push(approve);
+      else warnings.value.lasts(policyRequirements(approve));
     });
     const service: ApprovalService = {
       list: (query) => table.value.list(query),
@@ -112,6 +120,10 @@ export const approvals: Feature<ApprovalService> = {
         if (!options.cluster && (await store.list({ kind: 'approval', limit: 1 })).length === 0) return;
         begin();
         await table.value.recover();
+      },
+      started() {
+        for (const policy of offered ?? []) warnings.value.lasts(policyRequirements(policy));
+        offered = undefined;
       },
       facts: () => (table.created ? { 'open approvals': table.created.open } : {}),
       stop: () => table.created?.stop(),

@@ -7,6 +7,7 @@ import type { ToolCall } from '../../core/execution/execution.ts';
 import { type RequestContext, requestContextOf } from '../../core/execution/request-context.ts';
 import type { HandlerGate } from '../../core/execution/stages.ts';
 import { failed } from '../../core/execution/tool-result.ts';
+import type { RuleCondition } from '../../core/messages/authorization-rule.ts';
 import { isJsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import { turnAway } from '../../core/requests/active-request.ts';
@@ -27,9 +28,11 @@ import { ApprovalError } from './approval-error.ts';
 import { type ApprovalTerms, readRequest, termsOf } from './approval-policy.ts';
 import type { StoredApproval } from './approval-record.ts';
 import { notCarriedOut } from './approval-text.ts';
+import type { PolicyWarnings } from './policy-warnings.ts';
 
 export interface HeldCallsOptions extends ApprovalAskingOptions {
   readonly admission: Admission;
+  readonly warnings: PolicyWarnings;
 }
 
 /** The step of a call that remembers its approval. */
@@ -77,6 +80,7 @@ export class HeldCalls {
     const call = this.#callOf(context);
     const { title, show = {} } = request;
     const terms = termsOf([], policy, call.tool.name);
+    this.#options.warnings.look([], terms);
     const demand: ApprovalDemand = {
       ...{ call, ctx: context, context, part: { title, show }, step: this.#stepOf(context, title) },
       terms: async (isNew) => (isNew ? { terms } : await this.#stillAllowed(call, context, terms)),
@@ -86,7 +90,7 @@ export class HeldCalls {
     const { approval } = decided;
     if (!approval) throw new TypeError('ctx.approve: expected a policy that demands an approval');
     if (decided.isFirst) {
-      // Steps after this one show another run that the handler went on.
+      // Steps after this one show another run that the handler has continued.
       await context.step(givenStep(demand.step), () => true);
       this.#end(approval, 'succeed');
     }
@@ -137,16 +141,21 @@ export class HeldCalls {
   /** The terms that the rules demand now. @param admitted the request has just been admitted, if it was admitted in this process */
   async #termsNow(call: ToolCall, context: RequestContext, admitted: boolean): Promise<TermsNow> {
     const { admission } = this.#options;
-    const { tool, implementation } = call;
-    const own = implementation.approve;
+    const { tool } = call;
     const given = admitted ? admission.conditionsOf(context.first) : undefined;
     const isNew = admitted && context.first.recorded?.id === undefined;
-    if (given || isNew) return { terms: termsOf(given ?? [], own, tool.name) };
+    if (given || isNew) return { terms: this.#joined(given ?? [], call) };
     const args = isJsonObject(call.arguments) ? call.arguments : {};
     const verdict = await admission.judgeCall(context.current, tool.name, args);
-    if (!(verdict instanceof RuleVerdict)) return { terms: termsOf([], own, tool.name) };
-    if (verdict.allows) return { terms: termsOf(verdict.conditions, own, tool.name) };
+    if (!(verdict instanceof RuleVerdict)) return { terms: this.#joined([], call) };
+    if (verdict.allows) return { terms: this.#joined(verdict.conditions, call) };
     return { result: failed(`The call of "${tool.name}" was not carried out: it is not allowed any more.`) };
+  }
+
+  #joined(conditions: readonly RuleCondition[], { tool, implementation }: ToolCall): ApprovalTerms | undefined {
+    const terms = termsOf(conditions, implementation.approve, tool.name);
+    this.#options.warnings.look(conditions, terms);
+    return terms;
   }
 
   /** Runs the call, and stores how it has ended. */

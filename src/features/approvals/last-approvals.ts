@@ -21,7 +21,7 @@ export interface LastKey {
 const ACTOR = 'server/approved/';
 /** Milliseconds for which a call is compared with later ones. */
 const KEPT_MS = 30 * 86_400_000;
-/** Longest value that is stored and shown, in characters of JSON; of a longer one only its digest. */
+/** Longest name and value that are stored and shown, in characters of JSON; of a longer value only its digest. */
 const MAX_VALUE = 100;
 /** Stored members, and lines of differences. */
 const MAX_MEMBERS = 50;
@@ -30,14 +30,14 @@ const MAX_LINES = 20;
 const MAX_REMEMBERED = 1_000;
 
 /** A value as JSON, or the digest of a long one. */
-interface Kept {
+interface LastValue {
   readonly json?: string;
   readonly digest?: string;
 }
 
 interface LastCall {
   readonly at: number;
-  readonly members: Readonly<Record<string, Kept>>;
+  readonly members: Readonly<Record<string, LastValue>>;
   readonly pin: Readonly<Record<string, string>>;
 }
 
@@ -66,7 +66,7 @@ export class LastApprovals {
       .catch((error: unknown) => this.#system.incident('storing what was approved', error));
   }
 
-  /** What differs from the call that was approved last; undefined if there was none. */
+  /** Compares a call with the one that was approved last. @returns undefined if there was none */
   async compare(key: LastKey | undefined, pin: StoredApproval['pin'], shown: ShownData): Promise<ShownCall['last']> {
     const last = key && (await this.#read(key));
     if (!last) return undefined;
@@ -111,13 +111,15 @@ function placeOf({ principal, tool, part }: LastKey): readonly [actor: string, r
 }
 
 /** The arguments, and what a handler shows beside them. */
-function keptOf({ arguments: args, details }: ShownData): Readonly<Record<string, Kept>> {
+function keptOf({ arguments: args, details }: ShownData): Readonly<Record<string, LastValue>> {
   const given: JsonObject = { ...(isJsonObject(args) ? args : {}), ...details };
-  const names = Object.keys(given).sort().slice(0, MAX_MEMBERS);
-  return Object.fromEntries(names.map((name) => [name, keep(given[name] ?? null)]));
+  const names = Object.keys(given)
+    .filter((name) => name.length <= MAX_VALUE)
+    .sort();
+  return Object.fromEntries(names.slice(0, MAX_MEMBERS).map((name) => [name, keep(given[name] ?? null)]));
 }
 
-function keep(value: JsonValue): Kept {
+function keep(value: JsonValue): LastValue {
   const json = visibleJson(value).trimEnd();
   return json.length <= MAX_VALUE ? { json } : { digest: digest(value) };
 }
@@ -126,13 +128,13 @@ function namesOf(before: object, after: object): readonly string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
 }
 
-function difference(name: string, before: Kept | undefined, after: Kept | undefined): readonly string[] {
+function difference(name: string, before: LastValue | undefined, after: LastValue | undefined): readonly string[] {
   if (before && after && before.json === after.json && before.digest === after.digest) return [];
   return [`${visibleLine(name)}: ${shownValue(before)} → ${shownValue(after)}`];
 }
 
-function shownValue(kept: Kept | undefined): string {
-  return kept === undefined ? 'absent' : (kept.json ?? 'a longer value');
+function shownValue(value: LastValue | undefined): string {
+  return value === undefined ? 'absent' : (value.json ?? 'a longer value');
 }
 
 function isLast(value: unknown): value is LastCall {
@@ -140,11 +142,11 @@ function isLast(value: unknown): value is LastCall {
     isObject(value) &&
     typeof value.at === 'number' &&
     isObject(value.members) &&
-    Object.values(value.members).every(isKept) &&
+    Object.values(value.members).every(isLastValue) &&
     isObject(value.pin)
   );
 }
 
-function isKept(value: unknown): value is Kept {
+function isLastValue(value: unknown): value is LastValue {
   return isObject(value) && (typeof value.json === 'string' || typeof value.digest === 'string');
 }

@@ -2,11 +2,12 @@
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import type { ApprovalPolicy, Approver } from '../../../src/index.ts';
+import type { ApprovalPolicy, Approver, ServerOptions } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { connect, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { errorResponse } from '../../harness/results.ts';
+import { TestStore } from '../../harness/test-store.ts';
 import {
   ALSO_OPS,
   ASKABLE,
@@ -803,6 +804,39 @@ for (const [title, policy, words] of INVALID)
     );
     assert.is((await errorResponse(refund(await as(made.server)))).code, -31004);
     assert.match(made.told.join('\n'), words);
+    await made.server.close();
+  });
+
+test('the operator learns once that a rule has no name, and that approvals of others end with the process', async () => {
+  const made = shop(undefined);
+  // Without a store it is known when the server starts.
+  made.server.tool('wipe', { approve: BY_OPS }, () => 'wiped');
+  await made.server.listen({ name: 'wire', open: () => {}, close: () => Promise.resolve() });
+  const warnings = (): readonly string[] =>
+    made.told.filter((line) => line.includes('warning') && line.includes('approvals:'));
+  assert.is(warnings().length, 1);
+  assert.match(warnings()[0] ?? '', /approvals by somebody with the scope ops end with this process.*--data DIR/);
+  made.server.authorize(({ element }) => element.name !== 'refund' || { approve: BY_OPS });
+  const client = await as(made.server);
+  await refund(client);
+  await refund(client, { order: '18', amount: 1 });
+  assert.is(warnings().length, 2);
+  assert.match(warnings()[1] ?? '', /a rule without a name demands approvals/);
+  await made.server.close();
+});
+
+/** What is no reason for a warning. */
+const QUIET: readonly (readonly [string, ApprovalPolicy, Partial<ServerOptions>])[] = [
+  ['of the caller, without a store', { by: 'caller' }, {}],
+  ['of others, with a durable store', BY_OPS, { store: new TestStore() }],
+];
+
+for (const [title, policy, options] of QUIET)
+  test(`a named rule about approvals ${title} warns of nothing`, async () => {
+    const made = shop(policy, options);
+    await made.server.listen({ name: 'wire', open: () => {}, close: () => Promise.resolve() });
+    await refund(await as(made.server));
+    assert.not.match(made.told.join('\n'), /approvals:/);
     await made.server.close();
   });
 

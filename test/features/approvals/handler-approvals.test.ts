@@ -25,7 +25,6 @@ import {
   answer,
   answered,
   as,
-  BY_OPS,
   CALL,
   faultOf,
   INPUT,
@@ -110,7 +109,7 @@ test('a denied ctx.approve throws what the model reads, and the same call asks n
 });
 
 test('a call that cannot wait for somebody else says so, and the next call with the same arguments continues, once', async () => {
-  const made = paying((args) => ({ ...TITLED(args), ...BY_OPS }));
+  const made = paying((args) => ({ ...TITLED(args), by: { scope: 'ops' } }));
   const client = await as(made.server);
   const first = await pay(client);
   const id = pendingId(first);
@@ -132,7 +131,7 @@ test('a call that cannot wait for somebody else says so, and the next call with 
 
 test('an approval of a handler is bound to what it shows', async () => {
   let total = 100;
-  const made = paying(() => ({ title: 'Pay', show: { total }, ...BY_OPS }));
+  const made = paying(() => ({ title: 'Pay', show: { total }, by: { scope: 'ops' } }));
   const client = await as(made.server);
   const id = pendingId(await pay(client));
   await made.server.approvals.decide(id, { approver: OPS, decision: 'approve' });
@@ -144,7 +143,7 @@ test('an approval of a handler is bound to what it shows', async () => {
 });
 
 test('a keyed call that waits in its handler is not stored as an outcome', async () => {
-  const made = paying((args) => ({ ...TITLED(args), ...BY_OPS }));
+  const made = paying((args) => ({ ...TITLED(args), by: { scope: 'ops' } }));
   const client = await as(made.server);
   const keyed = (): Promise<JsonObject> =>
     client.modern('tools/call', { name: 'pay', arguments: CALL }, { [META.idempotencyKey]: 'k' });
@@ -198,7 +197,7 @@ test('two parts of a handler are approved one after the other, also with one tit
 test('a task waits in its handler for somebody else', async () => {
   const made = shop(undefined);
   made.server.tool('wipe', { task: 'required' }, async (_, ctx) => {
-    const { approvers, reason } = await ctx.approve({ title: 'Wipe', ...BY_OPS });
+    const { approvers, reason } = await ctx.approve({ title: 'Wipe', by: { scope: 'ops' } });
     return `wiped: ${approvers.join()}, ${reason}`;
   });
   const client = new Modern(await as(made.server));
@@ -272,11 +271,11 @@ test('a rule that rejects the call while its handler waits stops it', async () =
 function asking(path: string, ran: string[], stopped: (where: string) => Promise<void> | undefined): Server {
   const server = createServer({ name: 'shop', version: '1.0.0', store: sqlite(path), log: () => {} });
   server.tool('move', { task: 'required', rerun: true }, async (_, ctx: Context) => {
-    await ctx.approve({ title: 'Lock', ...BY_OPS });
+    await ctx.approve({ title: 'Lock', by: { scope: 'ops' } });
     await stopped('after the first approval');
     await ctx.step('lock', () => void ran.push('locked'));
     await stopped('after the step');
-    await ctx.approve({ title: 'Move', ...BY_OPS });
+    await ctx.approve({ title: 'Move', by: { scope: 'ops' } });
     ran.push('moved');
     return 'moved';
   });
@@ -413,7 +412,7 @@ test('people see that the definition has changed since the last approved call, a
   await made.server.close();
 });
 
-test('what people compare is what the operator lets them see', async () => {
+test('people compare only what the operator lets them see', async () => {
   const redact = (args: JsonObject): JsonObject => ({ ...args, order: '…' });
   const made = shop({ by: 'caller' }, { audit: { redact, to: () => {} } });
   const client = await as(made.server);

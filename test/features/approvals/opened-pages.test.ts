@@ -122,7 +122,7 @@ test('a denial on the page reaches the model of the call that waits', async () =
   await made.server.close();
 });
 
-test('a call that nobody decides about on its page returns when a question would end, and the next call takes the approval', async () => {
+test('a call without a decision on its page returns when a question would end, and the next call takes the approval', async () => {
   const made = await withPages({ by: 'caller', expiresMs: 86_400_000 });
   const client = await as(made.server);
   const call = retried(client, await refund(client, CALL, OPENS), ACCEPT);
@@ -135,7 +135,7 @@ test('a call that nobody decides about on its page returns when a question would
   await made.server.close();
 });
 
-test('a page that nobody opens expires with its approval', async () => {
+test('a page without a visitor expires with its approval', async () => {
   const made = await withPages({ by: 'caller', expiresMs: 30_000 });
   const client = await as(made.server);
   const call = retried(client, await refund(client, CALL, OPENS), ACCEPT);
