@@ -65,6 +65,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
   audit: ['features/guard/audit'],
   authorization: ['features/guard/authorization'],
   cluster: ['features/cluster'],
+  code: ['features/code'],
   discovery: ['features/discovery'],
   durability: [
     'features/durability/reply-cache',

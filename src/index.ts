@@ -149,6 +149,7 @@ export type { ViewLabels, ViewTexts, ViewWords } from './features/apps/view-text
 export { elicit, elicitUrl, elicitWith, roots, sample } from './features/asking/invocations.ts';
 export type { ClusterOptions } from './features/cluster/cluster-options.ts';
 export type { ClusterReport } from './features/cluster/cluster-report.ts';
+export type { CodeOptions } from './features/code/code-options.ts';
 export type { Discovered, DiscoverOptions } from './features/discovery/discover.ts';
 export type { AuditOptions } from './features/guard/audit/audit-options.ts';
 export type { AuditEvent, AuditQuery, AuditRecord } from './features/guard/audit/audit-record.ts';

@@ -546,6 +546,17 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
     assert.ok((await client.tools()).some(({ name }) => name === 'given_stop'));
     await client.close();
   },
+  // The program of this test has no mount.
+  async code() {
+    const host = createServer({ name: 'given', version: '1.0.0', code: { effects: 'deny' } });
+    const own = createServer({ name: 'own', version: '1.0.0' });
+    own.tool('given', () => '');
+    await host.mount(own, { expose: 'code' });
+    const client = await connect(host);
+    assert.is((await client.tools()).find(({ name }) => name === 'run_code')?.annotations?.readOnlyHint, true);
+    await client.close();
+    await host.close();
+  },
   async offers(served) {
     const { capabilities } = await served.session('initialize', INITIALIZE);
     assert.ok(isObject(capabilities) && 'prompts' in capabilities);

@@ -44,6 +44,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   askThroughModel: true,
   store: false,
   cluster: true,
+  code: true,
   watchdog: true,
   afterLateError: true,
   errors: true,

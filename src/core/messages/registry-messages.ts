@@ -34,8 +34,8 @@ export interface Element<D> {
   readonly opener?: string | undefined;
 }
 
-/** `views`: clients that show views. `search`: the tool that finds tools. `none`: it is in no list. */
-export type Listed = 'views' | 'search' | 'none';
+/** `views`: clients that show views. `none`: it is in no list. A list of names: nor is it, and the tools of these features find it. */
+export type Listed = 'views' | 'none' | readonly string[];
 
 /** An element to register. */
 export type ElementOffer<D> = Omit<Element<D>, 'enabled'>;

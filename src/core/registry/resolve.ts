@@ -63,7 +63,7 @@ export function serveTools(
         const element = request.hidden ? undefined : catalogue.get(operation.name);
         if (!element) throw unknownName('tool', operation.name, request, hint);
         // Clients mirror the parameters of tools that are listed.
-        if (request.exchange && request.client.dialect.era === 'modern' && element.listed !== 'search')
+        if (request.exchange && request.client.dialect.era === 'modern' && typeof element.listed !== 'object')
           checkParameterHeaders(request.exchange.incoming, element.definition, operation.arguments);
         const target = { tool: element.definition, arguments: operation.arguments };
         return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });

@@ -1,10 +1,11 @@
 /**
- * Writes JSON Schemas as TypeScript types: on one line, for people and models, or as the declarations of a file. What it does not
- * follow is wider than the schema, and never narrower.
+ * Writes JSON Schemas as TypeScript types: on one line, for people and models, as the declarations of a file, or as those of functions
+ * that a model calls. What it does not follow is wider than the schema, and never narrower.
  */
 import { isObject } from '../protocol/json.ts';
 import { digitsOf, writeExact } from '../protocol/json-text.ts';
-import { visibleLine } from '../protocol/visible-text.ts';
+import { visibleJson, visibleLine } from '../protocol/visible-text.ts';
+import { sentenceOf } from './first-sentence.ts';
 import { anyShape, MAX_SHAPE_DEPTH, MAX_SHAPE_SCHEMAS, resolveReference, shapesOf } from './object-shapes.ts';
 
 interface Limits {
@@ -17,8 +18,11 @@ interface Limits {
 
 const LINE: Limits = { depth: MAX_SHAPE_DEPTH, schemas: MAX_SHAPE_SCHEMAS, literals: 12 };
 const FILE: Limits = { depth: 24, schemas: 3_000, literals: 500 };
-/** The longest comment, in characters. */
+const MODEL: Limits = { depth: 24, schemas: 3_000, literals: 20 };
+/** The longest comment, in characters; on a member for a model; and the longest default value in one. */
 const MAX_COMMENT = 200;
+const MAX_MEMBER_COMMENT = 100;
+const MAX_DEFAULT = 40;
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -32,15 +36,29 @@ interface TypesFile {
   readonly taken: Set<string>;
 }
 
+/** The declarations of functions for a model: it reads each character, and may ask for more. */
+export interface ModelTypes {
+  readonly writer: 'model';
+  /** Objects inside objects that are written; a deeper one is `object`. */
+  readonly objects: number;
+  /** Comments for members: first sentences. */
+  readonly comments: boolean;
+  readonly shared: SharedTypes;
+}
+
 /** The position of a schema in the text. */
 interface Place {
   readonly indent: string;
+  /** The objects around it. */
+  readonly objects: number;
+  /** The names of the members that lead to it. */
+  readonly path: readonly string[];
   readonly depth: number;
   /** The references that lead here without a member between: a type must not be itself. Undefined below a member. */
   readonly bare: readonly string[] | undefined;
 }
 
-const TOP: Place = { indent: '', depth: 0, bare: [] };
+const TOP: Place = { indent: '', depth: 0, objects: 0, path: [], bare: [] };
 
 /** Writes a schema on one line. @param root the schema that local `$ref`s refer to */
 export function typeOf(schema: unknown, root: unknown = schema): string {
@@ -56,6 +74,9 @@ export function memberTypes(schema: unknown): readonly string[] {
 export class SchemaTypes {
   readonly #root: unknown;
   readonly #file: TypesFile | undefined;
+  readonly #model: ModelTypes | undefined;
+  /** The first object that was too deep. */
+  #cut: readonly string[] | undefined;
   readonly #limits: Limits;
   /** The type of any JSON value. */
   readonly #any: string;
@@ -63,12 +84,13 @@ export class SchemaTypes {
   readonly #declarations: string[] = [];
   readonly #budget: { left: number };
 
-  /** @param file for declarations; undefined for one line */
-  constructor(root: unknown, file?: TypesFile) {
+  /** @param form of declarations; undefined for one line */
+  constructor(root: unknown, form?: TypesFile | ModelTypes) {
     this.#root = root;
-    this.#file = file;
-    this.#limits = file ? FILE : LINE;
-    this.#any = file?.writer === 'server' ? 'Json' : 'unknown';
+    this.#file = form?.writer === 'model' ? undefined : form;
+    this.#model = form?.writer === 'model' ? form : undefined;
+    this.#limits = this.#model ? MODEL : form ? FILE : LINE;
+    this.#any = form?.writer === 'server' ? 'Json' : 'unknown';
     this.#budget = { left: this.#limits.schemas };
   }
 
@@ -80,11 +102,16 @@ export class SchemaTypes {
   /** The members of an object on one line each. */
   members(schema: unknown, place = TOP): readonly string[] {
     const { members, required } = anyShape(shapesOf(schema, this.#root, this.#budget));
-    const inside = { ...place, bare: undefined };
     return [...members].map(([name, schemas]) => {
+      const inside = { ...place, bare: undefined, objects: place.objects + 1, path: [...place.path, name] };
       const types = schemas.map((each) => this.#type(each, inside)).filter((type) => type !== this.#any);
       return `${this.#key(name)}${required.has(name) ? '' : '?'}: ${union(types.length === 0 ? [this.#any] : types)}`;
     });
+  }
+
+  /** The members that lead to the first object that was too deep for a model. */
+  get cut(): readonly string[] | undefined {
+    return this.#cut;
   }
 
   /** The declarations of the named types, after {@link type}. */
@@ -92,7 +119,17 @@ export class SchemaTypes {
     return this.#declarations;
   }
 
+  /** A type that is used twice in declarations for a model has a name. */
   #type(schema: unknown, place: Place): string {
+    if (!this.#model || !isObject(schema) || place.objects > this.#model.objects) return this.#written(schema, place);
+    const { shared } = this.#model;
+    return (
+      shared.named(schema, this.#root, place.path, () => this.#written(schema, { ...place, indent: '' })) ??
+      this.#written(schema, place)
+    );
+  }
+
+  #written(schema: unknown, place: Place): string {
     if (schema === false) return 'never';
     this.#budget.left -= 1;
     if (!isObject(schema) || place.depth > this.#limits.depth || this.#budget.left < 0) return this.#any;
@@ -128,7 +165,7 @@ export class SchemaTypes {
     const { prefix, taken } = this.#file;
     const name = freeName(`${prefix}${typeName($ref.split('/').at(-1) ?? '', 'Root')}`, taken);
     this.#named.set($ref, name);
-    const type = this.#type(found, { indent: '', depth: place.depth, bare: [$ref] });
+    const type = this.#type(found, { ...place, indent: '', bare: [$ref] });
     this.#declarations.push(
       `${comment(isObject(found) ? found.description : undefined, '')}export type ${name} = ${type};\n`,
     );
@@ -140,6 +177,8 @@ export class SchemaTypes {
     if (values.length > literals && this.#file) return this.#own({ type: typesOf(values) }, place);
     const written = values.slice(0, literals).map((_, at) => this.#literal(values, String(at)));
     const more = values.length - literals;
+    // A model must not take the first values for all.
+    if (more > 0 && this.#model) return union([...written, this.#own({ type: typesOf(values) }, place)]);
     return more > 0 ? `${written.join(' | ')} | /* ${more} more */ never` : union(written);
   }
 
@@ -165,8 +204,8 @@ export class SchemaTypes {
     }
   }
 
-  #array({ items, prefixItems, additionalItems, minItems }: Schema, { indent, depth }: Place): string {
-    const inside: Place = { indent, depth, bare: undefined };
+  #array({ items, prefixItems, additionalItems, minItems }: Schema, place: Place): string {
+    const inside: Place = { ...place, bare: undefined };
     const readonly = this.#file ? 'readonly ' : '';
     // 2020-12 `prefixItems`, draft-07 `items` as a list.
     const first = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : undefined;
@@ -178,13 +217,21 @@ export class SchemaTypes {
     return `${readonly}[${members.join(', ')}]`;
   }
 
-  #object(schema: Schema, { indent, depth }: Place): string {
+  #object(schema: Schema, place: Place): string {
     const { properties, required, additionalProperties: others, patternProperties } = schema;
+    const { indent } = place;
     const deeper = `${indent}  `;
-    const inside: Place = { indent: deeper, depth, bare: undefined };
+    const inside: Place = { ...place, indent: deeper, bare: undefined };
     const isOpen = patternProperties !== undefined || others === undefined;
+    if (this.#model && place.objects > this.#model.objects && isObject(properties)) {
+      this.#cut ??= place.path;
+      return 'object';
+    }
     if (!this.#file) {
       const members = this.members(schema, inside);
+      const comments = this.#model?.comments ? commentsOf(schema, this.#root) : [];
+      if (comments.some((text) => text !== ''))
+        return `{\n${members.map((member, at) => `${deeper}${member};${comments[at] ? ` // ${comments[at]}` : ''}\n`).join('')}${indent}}`;
       if (members.length > 0) return `{ ${members.join('; ')} }`;
       const other = isOpen ? this.#any : this.#type(others, inside);
       return other === 'never' ? '{}' : other === this.#any ? 'object' : `Record<string, ${other}>`;
@@ -212,6 +259,7 @@ export class SchemaTypes {
       return (
         (this.#file ? undefined : digitsOf(container, at, value)) ?? (Number.isFinite(value) ? String(value) : 'number')
       );
+    if (this.#model) return visibleJson(value).trimEnd();
     if (!this.#file) return typeof value === 'string' ? quoted(value) : writeExact(value);
     if (Array.isArray(value))
       return `readonly [${value.map((_, each) => this.#literal(value, String(each))).join(', ')}]`;
@@ -221,8 +269,118 @@ export class SchemaTypes {
   }
 
   #key(name: string): string {
+    if (this.#model && !IDENTIFIER.test(name)) return visibleJson(name).trimEnd();
     return this.#file || IDENTIFIER.test(name) ? key(name) : quoted(name);
   }
+}
+
+/** The types that several declarations for a model use, or that contain themselves. Each has a name and is written once. */
+export class SharedTypes {
+  readonly #ids = new Map<string, number>();
+  readonly #roots = new Map<unknown, number>();
+  readonly #known = new WeakMap<object, number>();
+  readonly #uses = new Map<number, number>();
+  readonly #names = new Map<number, string>();
+  readonly #taken = new Set<string>();
+  readonly #declarations: string[] = [];
+  #left = MAX_COUNTED;
+
+  /** Counts the types in a schema. A type that is found twice is shared. @param isNamed false: the schema itself gets no name */
+  count(schema: unknown, root: unknown = schema, isNamed = true): void {
+    this.#left -= 1;
+    if (!isObject(schema) || this.#left < 0) return;
+    if (typeof schema.$ref === 'string') this.count(resolveReference(schema.$ref, root), root);
+    if (isNamed && isNameable(schema)) {
+      const id = this.#idOf(schema, root);
+      const uses = (this.#uses.get(id) ?? 0) + 1;
+      this.#uses.set(id, uses);
+      if (uses > 1) return;
+    }
+    const { properties, items, prefixItems, additionalProperties, anyOf, oneOf, allOf } = schema;
+    const lists = [prefixItems, anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list : []));
+    for (const each of [
+      ...Object.values(isObject(properties) ? properties : {}),
+      items,
+      additionalProperties,
+      ...lists,
+    ])
+      this.count(each, root);
+  }
+
+  /**
+   * The name of a shared type.
+   *
+   * @param path the members that lead to it, for a type without title
+   * @param write its declaration, when it is first used
+   * @returns undefined for a type that is not shared
+   */
+  named(schema: Schema, root: unknown, path: readonly string[], write: () => string): string | undefined {
+    if (!isNameable(schema)) return undefined;
+    const id = this.#idOf(schema, root);
+    if ((this.#uses.get(id) ?? 0) < 2) return undefined;
+    const known = this.#names.get(id);
+    if (known !== undefined) return known;
+    const title = typeof schema.title === 'string' ? schema.title : (path.at(-1) ?? '');
+    const name = freeName(typeName(title, 'Type'), this.#taken);
+    this.#names.set(id, name);
+    const place = this.#declarations.push('') - 1;
+    this.#declarations[place] = `type ${name} = ${write()};\n`;
+    return name;
+  }
+
+  get declarations(): readonly string[] {
+    return this.#declarations;
+  }
+
+  /** Equal types have one number: what only describes them does not count. */
+  #idOf(value: unknown, root: unknown): number {
+    const known = isObject(value) ? this.#known.get(value) : undefined;
+    if (known !== undefined) return known;
+    const idOf = (each: unknown): number => this.#idOf(each, root);
+    const text = Array.isArray(value)
+      ? `[${value.map(idOf).join()}]`
+      : isObject(value)
+        ? Object.entries(value)
+            .filter(([name]) => !DESCRIBING.has(name) || typeof value[name] === 'object')
+            .map(([name, each]) => `${writeExact(name)}:${name === '$ref' ? this.#rootOf(root) : ''}${idOf(each)}`)
+            .join()
+        : String(writeExact(value));
+    const id = this.#ids.get(text) ?? this.#ids.size;
+    this.#ids.set(text, id);
+    if (isObject(value)) this.#known.set(value, id);
+    return id;
+  }
+
+  /** References of different schemas differ. */
+  #rootOf(root: unknown): string {
+    const number = this.#roots.get(root) ?? this.#roots.size;
+    this.#roots.set(root, number);
+    return `${number}/`;
+  }
+}
+
+/** Schemas of one answer that are counted. */
+const MAX_COUNTED = 20_000;
+/** Keywords with a text for people. */
+const DESCRIBING: ReadonlySet<string> = new Set(['title', 'description', '$comment']);
+/** Members from which on an object is worth a name. */
+const LEAST_SHARED = 3;
+
+function isNameable({ properties }: Schema): boolean {
+  return isObject(properties) && Object.keys(properties).length >= LEAST_SHARED;
+}
+
+/** The comments on the members of an object, in their order. */
+function commentsOf(schema: unknown, root: unknown): readonly string[] {
+  const { members } = anyShape(shapesOf(schema, root));
+  return [...members.values()].map((schemas) => {
+    const [first] = schemas.filter(isObject).filter(({ description }) => typeof description === 'string');
+    const about = first ?? schemas.find(isObject);
+    const text = sentenceOf(about?.description, MAX_MEMBER_COMMENT);
+    const value = about && 'default' in about ? visibleJson(about.default).trimEnd() : '';
+    const isStated = value === '' || value.length > MAX_DEFAULT || /default/i.test(text);
+    return [text, ...(isStated ? [] : [`Default: ${value}.`])].filter(Boolean).join(' ');
+  });
 }
 
 /** The types of values, as the keyword `type` names them. */

@@ -5,6 +5,7 @@ import { approvals } from '../approvals/approvals.feature.ts';
 import { apps } from '../apps/apps.feature.ts';
 import { asking } from '../asking/asking.feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
+import { code } from '../code/code.feature.ts';
 import { durability } from '../durability/durability.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
@@ -18,5 +19,5 @@ import { workers } from '../workers/workers.feature.ts';
 
 export const FEATURES: readonly Feature[] = [
   ...[cluster, workers, audit, state, asking, apps, skills, machines, tasks, limits, authorization, durability],
-  ...[approvals, middleware, mounts],
+  ...[approvals, middleware, code, mounts],
 ];

@@ -5,6 +5,11 @@ import type { MountOptions, MountTarget } from './mount-options.ts';
 
 /** The tool that finds the tools of mounts with `expose: 'search'`. */
 export const FIND_TOOL = 'find_tools';
+/** The tools that need the lists of all mounts: those that find tools, and the one that runs scripts. */
+export const FINDING: ReadonlySet<string> = new Set([
+  FIND_TOOL,
+  ...['search_functions', 'describe_functions', 'run_code'],
+]);
 
 /** A mount as data: its name, its target, and its options. */
 export interface MountDefinition extends MountOptions {

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
 import type { SignIns } from './sign-ins.ts';
+import type { Exposure, ToolDocumentation } from './tool-finder.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 
 /** A member of each target without MCP, of each copy of this package. */
@@ -37,7 +38,7 @@ export interface DirectHost {
 interface DirectSettings {
   readonly only?: readonly string[] | undefined;
   readonly except?: readonly string[] | undefined;
-  readonly expose?: 'all' | 'search' | undefined;
+  readonly expose?: Exposure | undefined;
   readonly validate: boolean;
   readonly maxListed: number;
 }
@@ -57,6 +58,8 @@ export interface DirectUpstream {
   inputOf(tool: string): CompiledSchema;
   /** @param request the tool's member of `requests` in the catalogue that is offered */
   call(tool: string, args: JsonObject, request: JsonObject | undefined, ctx: Context): Promise<CallToolResult>;
+  /** The documentation of each tool by its name, once the tools were listed. */
+  documented?(): ReadonlyMap<string, () => ToolDocumentation>;
   close(): Promise<void>;
 }
 

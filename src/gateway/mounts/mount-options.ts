@@ -8,6 +8,7 @@ import { type CallLimits, problemOfLimits } from '../../features/guard/limits/ca
 import type { DirectTarget } from './direct-target.ts';
 import { type MountApproval, problemOfApprovals } from './mount-approvals.ts';
 import type { NameOptions } from './names.ts';
+import type { Exposure, FoundBy } from './tool-finder.ts';
 import type { UpstreamAuth } from './upstream-grants.ts';
 
 /** A server to mount: what `connect` accepts, a `Server` of `createServer`, or an API (`openapi()`). */
@@ -37,10 +38,11 @@ export interface MountOptions extends NameOptions, Guarded {
   /** Deadline of a call, a read, a prompt and a completion. Default: that of the server, `limits.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
   /**
-   * `search`: no list contains the tools; `find_tools` finds them, and `call_tool` calls them (docs/gateway.md). Default
-   * `all`; of an OpenAPI document with more than 100 operations `search`.
+   * `search`: no list contains the tools; `find_tools` finds them, and `call_tool` calls them (docs/gateway.md). `code`: nor does
+   * one; scripts call them as functions (docs/code-mode.md). `['search', 'code']`: both. Default `all`; of an OpenAPI document with
+   * more than 100 operations `search`.
    */
-  readonly expose?: 'all' | 'search' | undefined;
+  readonly expose?: Exposure | undefined;
   /** Checks the arguments of calls against the input schema before they are sent. Default false: the upstream checks them. */
   readonly validate?: boolean | undefined;
   /**
@@ -163,7 +165,10 @@ export const CONFIGURABLE = {
   limits: problemOfLimits,
   share: option.oneOf('owner', 'everyone'),
   pins: option.oneOf('off', 'warn', 'hold'),
-  expose: option.oneOf('all', 'search'),
+  expose: option.expected(
+    '"all", "search", "code" or ["search", "code"]',
+    (value) => value === 'all' || (Array.isArray(value) ? isEachOnce(value) : isEachOnce([value])),
+  ),
   eras: option.oneOf('auto', 'legacy', 'modern'),
   scopes: option.expected('a list of scopes', option.areStrings),
 };
@@ -180,6 +185,17 @@ const ROWS: option.Rows<MountOptions> = {
   pinFile: option.anything,
   catalogueFile: option.anything,
 };
+
+function isEachOnce(ways: readonly unknown[]): boolean {
+  return (
+    ways.length > 0 && new Set(ways).size === ways.length && ways.every((way) => way === 'search' || way === 'code')
+  );
+}
+
+/** The ways in which the tools of a mount are found; none if lists contain them. @param expose may be unchecked */
+export function foundBy(expose: Exposure | undefined): readonly FoundBy[] {
+  return [expose].flat().filter((way) => way === 'search' || way === 'code');
+}
 
 /** The options of a mount with their defaults. */
 export type MountSettings = ReturnType<typeof readMountOptions>;

@@ -33,7 +33,7 @@ import { type CompiledLimits, compileLimits } from '../../features/guard/limits/
 import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
 import { MountApprovals } from './mount-approvals.ts';
-import type { MountSettings } from './mount-options.ts';
+import { foundBy, type MountSettings } from './mount-options.ts';
 import { MountedSkills, type SkillsOfMounts } from './mounted-skills.ts';
 import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
@@ -41,6 +41,7 @@ import { withoutOwnMeta } from './own-meta.ts';
 import { OwnedRoots } from './owned-roots.ts';
 import type { ElementView, ViewedCatalogue } from './owner-views.ts';
 import type { PageNames } from './page-names.ts';
+import type { FoundBy } from './tool-finder.ts';
 import { isPageUri, withTranslation } from './translated-page.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { answerFailure } from './upstream-error.ts';
@@ -129,8 +130,8 @@ export class MountedElements implements Claimant {
   #problems: readonly string[] = [];
   #reported = '';
   #isPublic: UpstreamCatalogue['isPublic'];
-  /** The option of the mount, or what its upstream advises. */
-  #expose: MountSettings['expose'];
+  /** The ways in which its tools are found, by the option of the mount or the advice of its upstream; none if lists contain them. */
+  #found: readonly FoundBy[] = [];
   #views: ViewedCatalogue['views'] = NO_VIEWS;
   /** The name in URIs; false if they stay as they are. */
   #space: string | false;
@@ -187,7 +188,7 @@ export class MountedElements implements Claimant {
    */
   offer(catalogue: UpstreamCatalogue, unapproved: readonly string[] = [], views = NO_VIEWS): void {
     this.#views = views;
-    this.#expose = this.#options.settings.expose ?? catalogue.expose;
+    this.#found = foundBy(this.#options.settings.expose ?? catalogue.expose);
     const problems = [...unapproved, ...(catalogue.problems ?? [])];
     this.#announce(catalogue.capabilities);
     const completes = catalogue.capabilities.completions !== undefined;
@@ -429,7 +430,7 @@ export class MountedElements implements Claimant {
       key: name,
       ...this.#approved(tool, this.#accessOf('tool', tool.name)),
       ...(settings.trust || direct ? {} : { untrusted: true }),
-      ...(!isFor(tool, 'model') ? { listed: 'views' } : this.#expose === 'search' ? { listed: 'search' } : {}),
+      ...(!isFor(tool, 'model') ? { listed: 'views' } : this.#found.length > 0 ? { listed: this.#found } : {}),
       definition: {
         ...definition,
         ...(tasks !== 'never' && { execution: { taskSupport: 'optional' } }),

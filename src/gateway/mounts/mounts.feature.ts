@@ -6,9 +6,10 @@ import { visibleTo } from '../../core/protocol/views.ts';
 import type { Elements } from '../../core/server/elements.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { SIGN_IN_PATH } from '../../core/transports/transport.ts';
+import { code } from '../../features/code/code.feature.ts';
 import { authorization } from '../../features/guard/authorization/authorization.feature.ts';
 import { skills } from '../../features/skills/skills.feature.ts';
-import { FIND_TOOL } from './define-mount.ts';
+import { FINDING } from './define-mount.ts';
 import type { MountedPrompt, MountedResource, MountedTool } from './mounted-elements.ts';
 import { OfferedMounts } from './offered-mounts.ts';
 
@@ -32,6 +33,7 @@ export const mounts: Feature<OfferedMounts> = {
               catalogue: elements.catalogues.tools,
               tools: elements.tools(),
             },
+            code: () => core.service(code),
             subscriptions: changes,
             connections: quotas.upstreamConnections,
             maxResultLength: limits.maxResultLength,
@@ -70,8 +72,8 @@ export const mounts: Feature<OfferedMounts> = {
 function isServable(operation: Operation, { tools, prompts, resources }: Elements['catalogues']): boolean {
   switch (operation.method) {
     case 'tools/call':
-      // The tools of mounts are found by it.
-      return tools.get(operation.name) !== undefined && operation.name !== FIND_TOOL;
+      // The tools of mounts are found by them.
+      return tools.get(operation.name) !== undefined && !FINDING.has(operation.name);
     case 'prompts/get':
       return prompts.get(operation.name) !== undefined;
     case 'resources/read':

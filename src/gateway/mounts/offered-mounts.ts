@@ -17,10 +17,10 @@ import { requestsAddress } from '../../core/requests/requests.actor.ts';
 import { launcher } from '../../core/server/launcher.ts';
 import type { Bus } from '../../core/transports/bus.ts';
 import type { MountArguments, MountDefinition, MountRegistration } from './define-mount.ts';
-import type { Mount, MountTarget } from './mount-options.ts';
+import { foundBy, type Mount, type MountTarget } from './mount-options.ts';
 import type { MountHost, OpenMount } from './open-mount.ts';
-import type { SearchTools } from './search-tools.ts';
 import type { SignIns } from './sign-ins.ts';
+import type { FoundBy, ToolFinder } from './tool-finder.ts';
 
 interface OfferedMountsOptions {
   /** Makes the parts of the server that mounts use; called with the first mount. */
@@ -71,7 +71,8 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
   /** The resources that clients watch, of mounts and others; recorded from the first mount on. */
   readonly #listened = new Set<string>();
   #code: Promise<typeof import('./open-mount.ts')> | undefined;
-  #search: Promise<SearchTools> | undefined;
+  /** The parts that find the tools that no list contains. */
+  readonly #finders = new Map<FoundBy, Promise<ToolFinder>>();
   /** The mounts without the option `expose` whose tools only a search shows. */
   readonly #searched = new Set<string>();
   /** Mounts that are withdrawn, or have calls in flight. */
@@ -281,7 +282,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     if (!mount) return;
     this.#closing.add(mount);
     this.#searched.delete(mount.name);
-    (await this.#search)?.remove(mount.name);
+    for (const finder of this.#finders.values()) (await finder).remove(mount.name);
     await mount.drain();
     this.#closing.delete(mount);
   }
@@ -299,11 +300,11 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     this.#host ??= this.#open();
     const host = this.#host;
     const signIns = signInAddress(target, options) && (await host.loadSignIns());
-    const search = options.expose === 'search' ? await this.#loadSearch(this.#host) : undefined;
     const mount = openMount(name, target, options, host, signIns);
     try {
-      search?.add(mount.name);
+      for (const way of foundBy(mount.settings.expose)) (await this.#finder(way, host)).add(mount.found);
     } catch (error) {
+      for (const finder of this.#finders.values()) (await finder).remove(mount.name);
       await mount.close();
       throw error;
     }
@@ -321,12 +322,14 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
       refresh: () => (this.#isServedElsewhere ? Promise.resolve() : mount.refresh()),
       approve: (element) => mount.approve(element),
       change: async (change) => {
-        const searched = (): boolean => mount.settings.expose === 'search' || this.#searched.has(mount.name);
-        if (change.options.expose === 'search' && !searched()) (await this.#loadSearch(host)).add(mount.name);
         try {
+          for (const way of foundBy(change.options.expose)) (await this.#finder(way, host)).add(mount.found);
           await mount.change(change);
         } finally {
-          if (!searched()) (await this.#search)?.remove(mount.name);
+          const ways = this.#waysOf(mount);
+          for (const [way, finder] of this.#finders)
+            if (ways.includes(way)) (await finder).add(mount.found);
+            else (await finder).remove(mount.name);
         }
       },
       close: () => this.#remove(defined),
@@ -339,21 +342,32 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     if (shown) {
       this.#searched.add(mount);
       try {
-        (await this.#loadSearch(this.#host)).add(mount);
+        const found = this.#mounts().find(({ name }) => name === mount)?.found;
+        if (found) (await this.#finder('search', this.#host)).add(found);
       } catch (error) {
         this.#searched.delete(mount);
         throw error;
       }
     } else {
       this.#searched.delete(mount);
-      (await this.#search)?.remove(mount);
+      (await this.#finders.get('search'))?.remove(mount);
     }
   }
 
-  /** The tools with which the tools of mounts are found. Their code is loaded with the first mount that exposes by search. */
-  #loadSearch(host: MountHost): Promise<SearchTools> {
-    this.#search ??= import('./search-tools.ts').then(({ SearchTools }) => new SearchTools(host.search));
-    return this.#search;
+  /** The ways in which the tools of a mount are found. */
+  #waysOf({ name, settings: { expose } }: OpenMount): readonly FoundBy[] {
+    return expose === undefined && this.#searched.has(name) ? ['search'] : foundBy(expose);
+  }
+
+  /** The part that finds tools in this way. Its code is loaded with the first mount that needs it. */
+  #finder(way: FoundBy, { search, code }: MountHost): Promise<ToolFinder> {
+    const finder =
+      this.#finders.get(way) ??
+      (way === 'code'
+        ? Promise.resolve(code())
+        : import('./search-tools.ts').then(({ SearchTools }) => new SearchTools(search)));
+    this.#finders.set(way, finder);
+    return finder;
   }
 
   async #loadSignIns({

@@ -26,10 +26,11 @@ import {
 } from './mount-options.ts';
 import type { Waiter } from './mounted-elements.ts';
 import { NameClaims } from './name-claims.ts';
-import { checkMountName } from './names.ts';
+import { checkMountName, OfferedNames } from './names.ts';
 import { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { SearchHost } from './search-tools.ts';
 import type { SignIns } from './sign-ins.ts';
+import type { FoundMount, ToolDocumentation, ToolFinder } from './tool-finder.ts';
 import { Upstream } from './upstream.ts';
 import { listUpstream } from './upstream-catalogue.ts';
 
@@ -43,6 +44,8 @@ export interface MountHost extends MountServer {
   /** Made by the first mount. */
   claims?: NameClaims;
   readonly search: SearchHost;
+  /** The tools with which scripts call the tools of mounts. Their code is loaded with the first mount that needs them. */
+  code(): ToolFinder;
   /** Shows the tools of a mount by search alone, or not any more. Explicit options do that without it. */
   showBySearch(mount: string, shown: boolean): Promise<void>;
   /** Longest data of a result, in characters of JSON. */
@@ -62,6 +65,8 @@ export interface MountHost extends MountServer {
 /** A mount as its server sees it. */
 export interface OpenMount extends Mount {
   readonly settings: MountSettings;
+  /** The mount, as what finds its tools needs it. */
+  readonly found: FoundMount;
   /** True if a catalogue is offered. */
   readonly offering: boolean;
   /** True for a server of this process, which lists at once. */
@@ -216,11 +221,27 @@ export function openMount(
       throw new Error(`mount "${name}": ${messageOf(error)}`, { cause: error });
     }
   };
+  let documents: { readonly of: unknown; readonly byKey: ReadonlyMap<string, () => ToolDocumentation> } | undefined;
+  const documented = (key: string): ToolDocumentation | undefined => {
+    const known = upstream.current.direct?.documented?.();
+    if (documents?.of !== known) {
+      const { prefix, rename } = present.settings;
+      const names = new OfferedNames(name, { ...(prefix !== undefined && { prefix }), ...(rename && { rename }) });
+      documents = {
+        of: known,
+        byKey: new Map([...(known ?? [])].map(([tool, about]) => [names.offered(tool) ?? tool, about])),
+      };
+    }
+    return documents?.byKey.get(key)?.();
+  };
   let withdrawing: Promise<void> | undefined;
   return {
     name,
     get settings() {
       return present.settings;
+    },
+    get found() {
+      return { name, prefix: prefixOf(name, present.settings), documented };
     },
     get state() {
       return state();
@@ -284,6 +305,11 @@ export function openMount(
       await Promise.all([this.withdraw(), upstream.drain()]);
     },
   };
+}
+
+/** The beginning of the offered names. */
+function prefixOf(mount: string, { prefix = `${mount}_` }: MountSettings): string {
+  return prefix === false ? '' : prefix;
 }
 
 /** The options with their defaults. Nothing but this server checks the arguments for a direct upstream. */

@@ -19,7 +19,8 @@ import type { Registration } from '../../core/registry/registration.ts';
 import { hideElement, setOperation } from '../../core/requests/active-request.ts';
 import { memberTypes } from '../../core/schema/written-types.ts';
 import { FIND_TOOL } from './define-mount.ts';
-import { type IndexedTool, ToolIndex } from './tool-index.ts';
+import type { FoundMount, ToolFinder } from './tool-finder.ts';
+import { type IndexedTool, isFoundBy, ToolIndex } from './tool-index.ts';
 
 const CALL_TOOL = 'call_tool';
 
@@ -49,7 +50,7 @@ export interface SearchHost {
   readonly stages: Pick<Stages, 'fill' | 'empty'>;
 }
 
-export class SearchTools {
+export class SearchTools implements ToolFinder {
   readonly #host: SearchHost;
   /** The calls by name that have become calls of their tools, as they were. */
   readonly #named = new WeakMap<RequestView, Operation>();
@@ -63,14 +64,14 @@ export class SearchTools {
     this.#host = host;
   }
 
-  /** Offers both tools for one more mount. @throws {DefinitionError} if a tool of the server has one of their names */
-  add(mount: string): void {
-    this.#offer([...this.#mounts, mount]);
+  /** Offers both tools with the first mount. @throws {DefinitionError} if a tool of the server has one of their names */
+  add({ name }: FoundMount): void {
+    if (!this.#mounts.includes(name)) this.#offer([...this.#mounts, name]);
   }
 
   /** Withdraws both tools with the last mount. */
   remove(mount: string): void {
-    this.#offer(this.#mounts.filter((name) => name !== mount));
+    if (this.#mounts.includes(mount)) this.#offer(this.#mounts.filter((name) => name !== mount));
   }
 
   #offer(mounts: readonly string[]): void {
@@ -127,7 +128,7 @@ export class SearchTools {
     if (operation.name === FIND_TOOL) return this.#itself(mail);
     const { name, arguments: args = {} } = operation.arguments;
     const element = typeof name === 'string' ? this.#host.catalogue.get(name) : undefined;
-    if (element?.listed !== 'search' || !isJsonObject(args)) return this.#itself(mail);
+    if (!element || !isFoundBy('search', element) || !isJsonObject(args)) return this.#itself(mail);
     this.#named.set(request, operation);
     setOperation(request, { ...operation, name: element.key, arguments: args });
     next(mail);
@@ -155,7 +156,7 @@ export class SearchTools {
   async #search({ query, limit = USUAL }: { query: string; limit?: number }, ctx: Context): Promise<CallToolResult> {
     const visible = this.#visibleTo(ctx);
     const exact = this.#host.catalogue.get(query.trim());
-    if (exact?.listed === 'search' && visible(exact.key)) return text(whole(exact.definition));
+    if (exact && isFoundBy('search', exact) && visible(exact.key)) return text(whole(exact.definition));
     const { tools, matches } = await this.#matching(query, limit, visible);
     if (tools.length === 0) return text(`No tool matches "${oneLine(query, MAX_LINE)}". Use other words.`);
     const lines: string[] = [];
@@ -182,8 +183,7 @@ export class SearchTools {
     const { catalogue } = this.#host;
     while (this.#version !== catalogue.version) {
       const { version } = catalogue;
-      const searched = (): readonly IndexedTool[] =>
-        catalogue.all().filter(({ enabled, listed }) => enabled && listed === 'search');
+      const searched = (): readonly IndexedTool[] => catalogue.all().filter((element) => isFoundBy('search', element));
       await this.#index.update(searched);
       this.#version = version;
     }

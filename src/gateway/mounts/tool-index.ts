@@ -1,7 +1,9 @@
 /** Finds tools by the words of a query: a full-text index of their names, descriptions and parameters. */
 import MiniSearch from 'minisearch';
+import type { Element } from '../../core/messages/registry-messages.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { Tool } from '../../core/protocol/types.ts';
+import type { FoundBy } from './tool-finder.ts';
 
 /** A tool of the index. */
 export interface IndexedTool {
@@ -11,6 +13,11 @@ export interface IndexedTool {
   readonly definition: Tool;
   /** The mount. */
   readonly source: string;
+}
+
+/** True for an enabled tool that no list contains, and that a model finds in this way. */
+export function isFoundBy(way: FoundBy, { enabled, listed }: Pick<Element<Tool>, 'enabled' | 'listed'>): boolean {
+  return enabled && typeof listed === 'object' && listed.includes(way);
 }
 
 /** Maximum number of characters of a description, and of the parameters of a tool, that are indexed. */

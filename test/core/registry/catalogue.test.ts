@@ -108,9 +108,9 @@ test('the version grows with each change and with nothing else', () => {
 test('an element that only the search finds is in no list, and its changes are none of a list', () => {
   const catalogue = filled('a');
   const { version, listVersion } = catalogue;
-  catalogue.replaceSource('mount', [{ ...offer('b', 'mount'), listed: 'search' }]);
+  catalogue.replaceSource('mount', [{ ...offer('b', 'mount'), listed: ['search'] }]);
   assert.equal(keys(catalogue), ['a']);
-  assert.is(catalogue.get('b')?.listed, 'search');
+  assert.equal(catalogue.get('b')?.listed, ['search']);
   assert.is(catalogue.listVersion, listVersion);
   assert.is(catalogue.version, version + 1);
   catalogue.replaceSource('mount', [offer('b', 'mount')]);

@@ -64,6 +64,8 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   approvals: ['asking', 'cluster', 'guard/audit', 'guard/authorization'],
   asking: ['guard/audit'],
   charts: [],
+  // It finds the tools of mounts.
+  code: ['gateway', 'guard/authorization'],
   cluster: ['asking', 'durability'],
   // A module may export mounts and machines.
   discovery: ['machines', 'gateway'],

@@ -7,6 +7,8 @@ export interface FunctionTarget {
   /** The name of the tool in the registry. */
   readonly key: string;
   readonly definition: Tool;
+  /** It may change something: it does not say that it only reads, or what it says is not trusted. */
+  readonly effects: boolean;
 }
 
 /**

@@ -1,0 +1,150 @@
+/** The three tools of code mode: a model searches functions, reads their declarations, and runs a script that calls them. */
+import type { Context } from '../../../core/execution/context.ts';
+import { listViewOf, requestContextOf } from '../../../core/execution/request-context.ts';
+import type { RequestGate, Stages } from '../../../core/execution/stages.ts';
+import type { Element } from '../../../core/messages/registry-messages.ts';
+import type { RequestView } from '../../../core/messages/request-view.ts';
+import { isThenable } from '../../../core/protocol/json.ts';
+import type { CallToolResult, Tool } from '../../../core/protocol/types.ts';
+import type { AnyTool } from '../../../core/registry/define.ts';
+import type { Registration } from '../../../core/registry/registration.ts';
+import type { FoundMount, ToolFinder } from '../../../gateway/mounts/tool-finder.ts';
+import type { CallableFunctions } from './code-functions.ts';
+import { FunctionIndex, MOST_DESCRIBED, MOST_FOUND, USUAL_FOUND } from './function-index.ts';
+
+/** The source of the tools in the registry. */
+const SOURCE = 'code mode';
+const SEARCH = 'search_functions';
+const DESCRIBE = 'describe_functions';
+const RUN = 'run_code';
+const NAMES: ReadonlySet<string> = new Set([SEARCH, DESCRIBE, RUN]);
+/** The longest query and name, and the longest script, in characters. */
+const MAX_TEXT = 1_000;
+const MAX_CODE = 65_536;
+
+/** A call of `run_code`. */
+export interface ScriptArguments {
+  readonly code?: string;
+  readonly resume?: string;
+}
+
+interface CodeHost {
+  readonly catalogue: { readonly version: number; all(): readonly Element<Tool>[] };
+  readonly tools: Pick<Registration<AnyTool>, 'replaceSource'>;
+  readonly stages: Pick<Stages, 'fill' | 'empty'>;
+  /** Sets the part of the list of tools that the caller of a request sees. */
+  seeTools(request: RequestView): Promise<undefined> | undefined;
+  /** True if a rule decides about every tool: it may hide one from a caller. */
+  ruled(): boolean;
+  /** True if scripts can call only what reads. */
+  readonly isReadOnly: boolean;
+  run(args: ScriptArguments, ctx: Context, functions: CallableFunctions): Promise<CallToolResult>;
+}
+
+export class CodeTools implements ToolFinder {
+  readonly #host: CodeHost;
+  readonly #functions: FunctionIndex;
+  #offered = false;
+
+  constructor(host: CodeHost) {
+    this.#host = host;
+    this.#functions = new FunctionIndex(host);
+  }
+
+  add(mount: FoundMount): void {
+    const { tools, stages } = this.#host;
+    if (!this.#offered) tools.replaceSource(SOURCE, this.#definitions());
+    this.#offered = true;
+    stages.fill('find', this.#see);
+    this.#functions.add(mount);
+  }
+
+  remove(mount: string): void {
+    this.#functions.remove(mount);
+    if (!this.#offered || this.#functions.mounts.length > 0) return;
+    this.#offered = false;
+    this.#host.tools.replaceSource(SOURCE, []);
+    this.#host.stages.empty('find', this.#see);
+  }
+
+  /** The definition of a tool as lists have it: few functions stand in the description of the tool that runs scripts. */
+  shown(tool: Tool, { source }: Pick<Element<Tool>, 'source'>): Tool {
+    if (source !== SOURCE || tool.name !== RUN || this.#host.ruled()) return tool;
+    const { declarations } = this.#functions;
+    return declarations === '' ? tool : { ...tool, description: `${tool.description}\n\n${declarations}` };
+  }
+
+  /** The functions that the caller of a request may call. */
+  async functionsFor(ctx: Context) {
+    // A call that runs again has no view yet.
+    if (!listViewOf(ctx)) await this.#host.seeTools(requestContextOf(ctx).first);
+    return this.#functions.of({ hides: listViewOf(ctx)?.hides, principal: ctx.principal });
+  }
+
+  /** Finds what the caller of one of the tools sees, before its rules are asked. */
+  readonly #see: RequestGate = (mail, next) => {
+    const { operation } = mail.request;
+    const isOwn = operation.method === 'tools/call' && NAMES.has(operation.name);
+    const seeing = isOwn ? this.#host.seeTools(mail.request) : undefined;
+    if (isThenable(seeing)) void seeing.then(() => next(mail));
+    else next(mail);
+  };
+
+  #definitions(): readonly AnyTool[] {
+    const readOnly = { readOnlyHint: true, openWorldHint: false } as const;
+    return [
+      {
+        name: SEARCH,
+        description: `Finds functions for ${RUN}. Lines: group.name({ parameters }), "!" if it may change something, what it does.`,
+        input: {
+          type: 'object',
+          properties: {
+            query: { type: 'string', maxLength: MAX_TEXT, description: 'Words. Default: lists the groups.' },
+            limit: { type: 'integer', minimum: 1, maximum: MOST_FOUND, default: USUAL_FOUND },
+          },
+          additionalProperties: false,
+        },
+        annotations: readOnly,
+        handler: async ({ query = '', limit = USUAL_FOUND }: { query?: string; limit?: number }, ctx: Context) =>
+          text(await (await this.functionsFor(ctx)).search(query, limit)),
+      },
+      {
+        name: DESCRIBE,
+        description: 'Returns the TypeScript declarations of functions. Read them before you call.',
+        input: {
+          type: 'object',
+          properties: {
+            names: {
+              ...{ type: 'array', minItems: 1, maxItems: MOST_DESCRIBED },
+              items: { type: 'string', maxLength: MAX_TEXT },
+              description: 'Such as ["shop.orders_list"].',
+            },
+          },
+          required: ['names'],
+          additionalProperties: false,
+        },
+        annotations: readOnly,
+        handler: async ({ names }: { names: readonly string[] }, ctx: Context) =>
+          text((await this.functionsFor(ctx)).describe(names)),
+      },
+      {
+        name: RUN,
+        description: `Runs JavaScript, the body of an async function, that calls the functions of ${SEARCH}: \`return await shop.orders_list({ open: true })\`. Return only what you need: filter and join in the script, and call in parallel with Promise.all. A failed call throws ToolError { message, tool, code, data, carriedOut, retryAfterMs }. name.raw(args) returns the whole MCP result. Also: console.log, await sleep(ms), ask(message, schema), resource(uri), progress(n, of, text). There are no imports, network, files or timers.`,
+        input: {
+          type: 'object',
+          properties: {
+            code: { type: 'string', maxLength: MAX_CODE },
+            resume: { type: 'string', maxLength: MAX_TEXT, description: 'The run to continue, in place of code.' },
+          },
+          additionalProperties: false,
+        },
+        annotations: this.#host.isReadOnly ? { readOnlyHint: true } : { destructiveHint: true },
+        handler: async (args: ScriptArguments, ctx: Context) => this.#host.run(args, ctx, await this.functionsFor(ctx)),
+      },
+    ];
+  }
+}
+
+function text(of: string): CallToolResult {
+  return { content: [{ type: 'text', text: of }] };
+}
