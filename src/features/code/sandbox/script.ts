@@ -1,6 +1,6 @@
 /** A script of code mode: its text, its calls of the host, their deliveries, and its end. Types only. */
 
-/** What fixes a run of a script: with the same deliveries it does the same again. */
+/** Fixes a run of a script: with the same deliveries it does the same again. */
 export interface Script {
   /** JavaScript: the body of an async function. */
   readonly code: string;
@@ -35,7 +35,7 @@ export interface ScriptFault {
   readonly retryAfterMs?: number;
 }
 
-/** How a call ended. The script learns of its calls in the order of their deliveries. */
+/** The outcome of a call. The script learns of its calls in the order of their deliveries. */
 export type Delivery = {
   readonly number: number;
   /** The clock of the script from now on, in milliseconds since 1970. */
@@ -78,10 +78,10 @@ export type ScriptEnd =
       readonly message: string;
     } & ScriptPlace);
 
-/** What a script did until it could not continue without a delivery. */
-export interface Slice {
+/** The part of a script until it could not continue without a delivery. */
+export interface ScriptSlice {
   readonly calls: readonly ScriptCall[];
-  /** What the script has logged since its previous slice, at most 4,000 characters of the script: the first and the last. */
+  /** The log since the previous slice: at most 4,000 characters, the first and the last. */
   readonly logs: readonly string[];
   readonly end?: ScriptEnd;
   readonly processorMs: number;
