@@ -47,6 +47,16 @@ export interface AuthorizationCall {
   readonly principal: string;
 }
 
+/** The place of a call in the run of a script. */
+export interface CallVia {
+  /** The id of the run. */
+  readonly run: string;
+  /** The number of the call in the run. */
+  readonly call: number;
+  /** The tool that runs the script. */
+  readonly tool: string;
+}
+
 /** The request that a rule decides about. */
 export interface AuthorizationContext {
   readonly auth: Auth | undefined;
@@ -61,6 +71,8 @@ export interface AuthorizationContext {
   };
   readonly requestId: RequestId;
   readonly meta: JsonObject;
+  /** Set for a call that a script makes (docs/code-mode.md). Undefined for a call of a client. */
+  readonly via: CallVia | undefined;
   /** Aborted when the client cancels or disconnects, or the deadline passes. */
   readonly signal: AbortSignal;
 }

@@ -59,7 +59,10 @@ export function cellOfActor(actor: string): number | undefined {
   const at = actor.lastIndexOf('/') + 1;
   const length = actor.length - at;
   if (length === ID_WITH_CELL)
-    return actor.startsWith('handle/') || actor.startsWith('task/') || actor.startsWith('question/')
+    return actor.startsWith('handle/') ||
+      actor.startsWith('task/') ||
+      actor.startsWith('question/') ||
+      actor.startsWith('run/')
       ? cellAt(actor, at)
       : undefined;
   return length === HASH_LENGTH + 3 && actor[at + 2] === '.' && actor.startsWith('session/')

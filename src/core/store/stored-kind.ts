@@ -9,6 +9,7 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   state: true,
   approval: true,
   grant: true,
+  run: true,
   server: true,
 };
 

@@ -14,6 +14,7 @@ import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../c
 import { META } from '../../core/protocol/meta.ts';
 import { ANONYMOUS, LOCAL } from '../../core/protocol/principals.ts';
 import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
+import { viaOf } from '../../core/requests/inner-requests.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { digest } from '../../core/store/seal.ts';
 import { askVerbatim, continuesElsewhere } from '../asking/asking-context.ts';
@@ -171,6 +172,7 @@ export class ApprovalAsking {
     const { first } = context;
     const { principal, session } = first.client;
     const pin = pinOfTool(call.tool, call.implementation.behind);
+    const via = viaOf(first);
     const subject = digest({
       server: this.#options.core.info.name,
       tool: call.tool.name,
@@ -181,6 +183,8 @@ export class ApprovalAsking {
       pin: digest(pin),
       policy: policy.digest,
       ...(part ? { part: { title: part.title, show: part.show } } : {}),
+      // Each call of a script is approved by itself, and no call outside of the run takes its approval.
+      ...(via ? { run: via.run, call: via.call } : {}),
     });
     return { ...demand, policy, subject, pin, caller: approverOf(first) };
   }
@@ -533,12 +537,15 @@ export class ApprovalAsking {
   #rememberable({ call, context, policy: terms, pin, caller }: Held): Rememberable | undefined {
     const { remember } = terms;
     const { session, principal } = context.first.client;
-    if (!remember || (principal === ANONYMOUS && !session)) return undefined;
+    const via = viaOf(context.first);
+    if (!remember || (principal === ANONYMOUS && !session && !via)) return undefined;
     if (remember.for === 'session' && !session) return undefined;
     const values = matched(call.arguments, remember.match ?? []);
     const inSession = remember.for === 'session' || principal === ANONYMOUS;
+    const run = remember.runs === true ? undefined : via?.run;
     const same = remember.match ? ` with the same ${remember.match.join(', ')}` : '';
-    const during = remember.for === 'session' ? 'in this session' : `for ${Math.ceil(remember.for / 60_000)} min`;
+    const time = remember.for === 'session' ? 'in this session' : `for ${Math.ceil(remember.for / 60_000)} min`;
+    const during = run === undefined ? time : `in this run of a script, ${time}`;
     return {
       scope: digest({
         server: this.#options.core.info.name,
@@ -549,6 +556,7 @@ export class ApprovalAsking {
         pin: digest(pin),
         policy: terms.digest,
         values,
+        ...(run === undefined ? {} : { run }),
       }),
       text: `calls of ${call.tool.name}${same}, ${during}, at most ${usesOf(remember)}`,
       forMs: remember.for === 'session' ? SESSION_MS : remember.for,

@@ -44,6 +44,8 @@ export interface RememberPolicy {
   readonly match?: readonly string[] | undefined;
   /** The number of calls, at most 10,000. Default 100. */
   readonly max?: number | undefined;
+  /** It holds for calls of scripts (docs/code-mode.md), too. Default false: a script has what was remembered in its own run. */
+  readonly runs?: boolean | undefined;
 }
 
 declare module '../../core/messages/authorization-rule.ts' {

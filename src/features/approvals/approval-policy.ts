@@ -60,6 +60,7 @@ const REMEMBER: option.Rows<RememberPolicy> = {
   ),
   match: names,
   max: option.expected(`a whole number from 1 to ${MAX_USES}`, (value) => option.isWhole(value, 1, MAX_USES)),
+  runs: option.flag,
 };
 
 const PREVIEW = option.group('an object such as { tool: "refund_preview", required: true }', {

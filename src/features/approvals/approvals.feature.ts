@@ -7,12 +7,12 @@ import { asking } from '../asking/asking.feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
-import type { ApprovalListener, ApprovalPolicy, Approvals } from './approval-interface.ts';
+import type { Approval, ApprovalListener, ApprovalPolicy, Approvals } from './approval-interface.ts';
 import { policyRequirements, readApproval } from './approval-policy.ts';
-import type { StoredApproval } from './approval-record.ts';
+import { type StoredApproval, viewOf } from './approval-record.ts';
 import { ApprovalTable } from './approval-table.ts';
 import { APPROVALS_PATH, APPROVE, OPTIONS } from './approvals-options.ts';
-import { HeldCalls, wasHeld } from './held-calls.ts';
+import { type CallDemand, HeldCalls, wasHeld } from './held-calls.ts';
 import { PolicyWarnings } from './policy-warnings.ts';
 
 /** The service for other parts of a server: `server.approvals`, and places to listen and to tell models. */
@@ -24,6 +24,14 @@ export interface ApprovalService extends Approvals {
    * for an approval
    */
   tells(way: (approval: Pick<StoredApproval, 'id' | 'tool' | 'principal'>) => string | undefined): void;
+  /** Adds what a feature demands of calls for which no rule and no tool demands an approval. @param demand undefined: nothing */
+  demands(demand: CallDemand): void;
+  /**
+   * Waits until people have decided about an approval, or its time has passed.
+   *
+   * @throws {ApprovalError} `unknown`, `store`; the reason of the signal
+   */
+  wait(id: string, signal: AbortSignal): Promise<Approval>;
 }
 
 export const approvals: Feature<ApprovalService> = {
@@ -33,6 +41,7 @@ export const approvals: Feature<ApprovalService> = {
     const { system, elements, stages, store, options } = core;
     const { metrics } = system;
     const ways: ((approval: StoredApproval) => string | undefined)[] = [];
+    const demands: CallDemand[] = [];
     const table = new Lazy(() => {
       const counted = metrics.counter(
         'troupe.approvals',
@@ -65,7 +74,7 @@ export const approvals: Feature<ApprovalService> = {
     const held = new Lazy(
       () =>
         new HeldCalls({
-          ...{ core, ways, pageOf, warnings: warnings.value, table: table.value },
+          ...{ core, ways, pageOf, demands, warnings: warnings.value, table: table.value },
           admission: core.service(authorization),
           interactive: core.service(asking).interactive,
         }),
@@ -76,6 +85,7 @@ export const approvals: Feature<ApprovalService> = {
       const isHeld =
         call.implementation.approve !== undefined ||
         core.service(authorization).conditionsOf(first) !== undefined ||
+        demands.some((demand) => demand(call, first) !== undefined) ||
         // It was admitted before, perhaps by another process.
         (first.recorded?.id !== undefined && (first.admitted === 0 || wasHeld(context)));
       return isHeld ? held.value.run(call, ctx, next) : next();
@@ -102,6 +112,11 @@ export const approvals: Feature<ApprovalService> = {
       grants: (query) => table.value.grants(query),
       listen: (listener) => table.value.listen(listener),
       tells: (way) => void ways.push(way),
+      demands(demand) {
+        demands.push(demand);
+        begin();
+      },
+      wait: async (id, signal) => viewOf(await table.value.wait(id, signal)),
     };
     const pages = new Lazy(async () => {
       const { ApprovalPages } = await import('./approval-pages.ts');

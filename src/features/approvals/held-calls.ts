@@ -8,6 +8,7 @@ import { type RequestContext, requestContextOf } from '../../core/execution/requ
 import type { HandlerGate } from '../../core/execution/stages.ts';
 import { failed } from '../../core/execution/tool-result.ts';
 import type { RuleCondition } from '../../core/messages/authorization-rule.ts';
+import type { RequestView } from '../../core/messages/request-view.ts';
 import { isJsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import { turnAway } from '../../core/requests/active-request.ts';
@@ -33,7 +34,12 @@ import type { PolicyWarnings } from './policy-warnings.ts';
 export interface HeldCallsOptions extends ApprovalAskingOptions {
   readonly admission: Admission;
   readonly warnings: PolicyWarnings;
+  /** The demands of features on calls for which no rule and no tool demands an approval. */
+  readonly demands: readonly CallDemand[];
 }
+
+/** Demands an approval of a call; undefined: nothing. */
+export type CallDemand = (call: ToolCall, request: RequestView) => RuleCondition | undefined;
 
 /** The step of a call that remembers its approval. */
 const STEP = 'io.troupe/approval';
@@ -144,18 +150,25 @@ export class HeldCalls {
     const { tool } = call;
     const given = admitted ? admission.conditionsOf(context.first) : undefined;
     const isNew = admitted && context.first.recorded?.id === undefined;
-    if (given || isNew) return { terms: this.#joined(given ?? [], call) };
+    if (given || isNew) return { terms: this.#joined(given ?? [], call, context) };
     const args = isJsonObject(call.arguments) ? call.arguments : {};
     const verdict = await admission.judgeCall(context.current, tool.name, args);
-    if (!(verdict instanceof RuleVerdict)) return { terms: this.#joined([], call) };
-    if (verdict.allows) return { terms: this.#joined(verdict.conditions, call) };
+    if (!(verdict instanceof RuleVerdict)) return { terms: this.#joined([], call, context) };
+    if (verdict.allows) return { terms: this.#joined(verdict.conditions, call, context) };
     return { result: failed(`The call of "${tool.name}" was not carried out: it is not allowed any more.`) };
   }
 
-  #joined(conditions: readonly RuleCondition[], { tool, implementation }: ToolCall): ApprovalTerms | undefined {
+  /** The terms of rules and of the tool; without any, those of features. */
+  #joined(conditions: readonly RuleCondition[], call: ToolCall, { first }: RequestContext): ApprovalTerms | undefined {
+    const { tool, implementation } = call;
     const terms = termsOf(conditions, implementation.approve, tool.name);
     this.#options.warnings.look(conditions, terms);
-    return terms;
+    if (terms) return terms;
+    return termsOf(
+      this.#options.demands.flatMap((demand) => demand(call, first) ?? []),
+      undefined,
+      tool.name,
+    );
   }
 
   /** Runs the call, and stores how it has ended. */

@@ -19,7 +19,8 @@ export type ActorKind =
   | 'mount'
   | 'audit'
   | 'state'
-  | 'approval';
+  | 'approval'
+  | 'run';
 
 /**
  * A record's sequence number, its time in milliseconds of the server's clock, and its cause: the record that led to it,

@@ -8,6 +8,7 @@ import type {
 import type { Element } from '../../../core/messages/registry-messages.ts';
 import type { RequestView } from '../../../core/messages/request-view.ts';
 import { isJsonObject, type JsonObject } from '../../../core/protocol/json.ts';
+import { viaOf } from '../../../core/requests/inner-requests.ts';
 
 /** One element that a request uses. */
 export interface Subject {
@@ -76,6 +77,11 @@ export class RuleContext implements AuthorizationContext {
     this.readsRequest = true;
     const { meta } = this.#request;
     return isJsonObject(meta) ? meta : {};
+  }
+
+  get via(): AuthorizationContext['via'] {
+    this.readsRequest = true;
+    return viaOf(this.#request);
   }
 
   get signal(): AbortSignal {

@@ -1,0 +1,378 @@
+/** The runs of scripts of a server: begins them, finds them again, and takes up those of an earlier process. */
+import { randomInt } from 'node:crypto';
+import type { Context } from '../../../core/execution/context.ts';
+import { requestContextOf } from '../../../core/execution/request-context.ts';
+import { failed } from '../../../core/execution/tool-result.ts';
+import { isExcess } from '../../../core/kernel/quota.ts';
+import { sha256 } from '../../../core/kernel/sha256.ts';
+import type { CellHolder } from '../../../core/messages/cell-holder.ts';
+import { cellIn, isOfCells } from '../../../core/protocol/cell.ts';
+import { heapBytes } from '../../../core/protocol/heap.ts';
+import { isJsonObject, type JsonObject, shortened } from '../../../core/protocol/json.ts';
+import { ANONYMOUS } from '../../../core/protocol/principals.ts';
+import type { CallToolResult } from '../../../core/protocol/types.ts';
+import type { Core } from '../../../core/server/feature.ts';
+import type { ActorRow } from '../../../core/store/store.ts';
+import { approvals } from '../../approvals/approvals.feature.ts';
+import { asking } from '../../asking/asking.feature.ts';
+import { continuesElsewhere } from '../../asking/asking-context.ts';
+import type { CallableFunctions } from '../functions/code-functions.ts';
+import type { Script } from '../sandbox/script.ts';
+import { effectCondition } from './effects.ts';
+import { type RunEvent, RunJournal, type StoredCaller } from './run-journal.ts';
+import type { Departure, ScriptEngine } from './run-messages.ts';
+import type { RunSettings } from './run-options.ts';
+import { resultOf } from './run-result.ts';
+import { type ScriptRun, spawnRun } from './script-run.actor.ts';
+
+export interface CodeRunsOptions {
+  readonly core: Core;
+  readonly engine: ScriptEngine;
+  readonly settings?: RunSettings | undefined;
+  /** The functions of a caller whose run continues without a request. */
+  functionsOf(caller: StoredCaller): Promise<CallableFunctions>;
+}
+
+/** The step of a call that remembers its run, so that the call finds it again in another process. */
+const STEP = 'io.troupe/run';
+const DEFAULT_WAIT_MS = 20_000;
+/** The bytes of a run besides its script and the results of its calls. */
+const RUN_BYTES = 8_192;
+/** Rows in one read of the store. */
+const PAGE = 1_000;
+/** The states from which a run continues without its client. */
+const ALONE: ReadonlySet<string> = new Set(['waiting for approval', 'waiting for clock']);
+const OVER: ReadonlySet<string> = new Set(['returned', 'failed', 'stopped', 'cancelled']);
+/** The names of rows: whether a request waits for the run. */
+const ATTENDED = 'attended';
+const PAUSED = 'paused';
+
+/** A run in memory. */
+interface LiveRun {
+  readonly run: ScriptRun;
+  readonly caller: StoredCaller;
+}
+
+/** A run that has ended while no request waited for it. */
+interface EndedRun {
+  readonly caller: StoredCaller;
+  readonly result: { readonly text: string; readonly isError: boolean };
+}
+
+export class CodeRuns implements CellHolder {
+  readonly #options: CodeRunsOptions;
+  readonly #live = new Map<string, LiveRun>();
+  readonly #ended = new Map<string, EndedRun>();
+  /** The runs that are being read from the store. */
+  readonly #loading = new Map<string, Promise<LiveRun | EndedRun | undefined>>();
+  readonly #counted: Readonly<Record<'call' | 'run', (how: string) => void>>;
+  /** The ids of runs that continue by themselves, until the server serves. */
+  #taken: string[] = [];
+  #serves = false;
+
+  constructor(options: CodeRunsOptions) {
+    this.#options = options;
+    const { core } = options;
+    const { metrics } = core.system;
+    const label = 'troupe.state';
+    this.#counted = {
+      run: metrics.counter('troupe.code.runs', '{run}', 'Runs of scripts that have ended, by their end.', label),
+      call: metrics.counter('troupe.code.calls', '{call}', 'Calls of scripts that have ended, by their end.', label),
+    };
+    metrics.gauge(
+      'troupe.code.open',
+      '{run}',
+      'Runs of scripts at this node that have not ended.',
+      () => this.#live.size,
+    );
+    if (this.#effects === 'approve') core.service(approvals).demands(effectCondition(core.elements.catalogues.tools));
+  }
+
+  get #effects(): 'approve' | 'allow' | 'deny' {
+    return this.#options.settings?.effects ?? 'approve';
+  }
+
+  /** Number of runs in memory that have not ended. */
+  get size(): number {
+    return this.#live.size;
+  }
+
+  /** Runs a script, or waits for a run that was begun earlier. */
+  async run(
+    args: { readonly code: string } | { readonly resume: string },
+    ctx: Context,
+    functions: CallableFunctions,
+  ): Promise<CallToolResult> {
+    const context = requestContextOf(ctx);
+    const tool = 'name' in context.first.operation ? context.first.operation.name : 'run_code';
+    if ('resume' in args) {
+      const found = await this.#find(args.resume);
+      if (!found || !isOwner(found.caller, callerOf(ctx)))
+        return failed(
+          `There is no run ${shortened(args.resume, 40)} of this caller that can be continued. It never existed, or its time is over. Run a script with { "code": … }.`,
+        );
+      return this.#attach(found, ctx, functions);
+    }
+    const { limits } = this.#options.core;
+    if (args.code.length > limits.codeLength)
+      return failed(
+        `The script has ${args.code.length} characters, and at most ${limits.codeLength} are possible. Nothing of it has run. Write less: loops instead of repeated lines, and no data in the text.`,
+      );
+    const id = await ctx.step(STEP, () => this.#newId(ctx));
+    const found = await this.#find(id);
+    return this.#attach(found ?? (await this.#begin(id, args.code, tool, ctx, functions)), ctx, functions);
+  }
+
+  /** In the cell of the interactive request, so that the node to which its client returns has the run, too. */
+  #newId(ctx: Context): string {
+    const { core } = this.#options;
+    const context = requestContextOf(ctx);
+    const { first } = context;
+    if (!core.store.durable) return core.system.ids.within(first.client.session?.id, first.exchange?.cell);
+    const { interactive } = core.service(asking);
+    const identity = interactive.identityOf(interactive.interact(first, context));
+    return core.system.ids.within(identity?.id ?? first.client.session?.id, first.exchange?.cell);
+  }
+
+  async #begin(
+    id: string,
+    code: string,
+    tool: string,
+    ctx: Context,
+    functions: CallableFunctions,
+  ): Promise<LiveRun | CallToolResult> {
+    const { core } = this.#options;
+    const { limits, quotas, system, store } = core;
+    const caller = callerOf(ctx);
+    const own = [...this.#live.values()].filter((each) => isOwner(each.caller, caller));
+    const live = own.filter(({ run }) => !run.state().startsWith('waiting'));
+    if (live.length >= limits.codeLiveRuns)
+      return failed(
+        `The script did not run: ${live.length} scripts of this caller run already (the server's option is limits.codeLiveRuns). Wait until one has ended, or do the work in one script.`,
+      );
+    if (own.length >= limits.codeOpenRuns)
+      return failed(
+        `The script did not run: ${own.length} scripts of this caller wait for people or times (the server's option is limits.codeOpenRuns). Continue those first with resume.`,
+      );
+    const session = requestContextOf(ctx).first.client.session?.id;
+    const memory = quotas.retained.reserve(caller.principal, RUN_BYTES + heapBytes(code), session);
+    if (isExcess(memory)) return failed(`The script did not run: ${memory.message}. Retry later.`);
+    const startedAt = system.clock.date();
+    const script: Script = { code, seed: randomInt(2 ** 32), startedAt, groups: functions.groups };
+    const begun: RunEvent = { type: 'begun', ...script, tool, caller };
+    const expires = startedAt + limits.codeOpenMs;
+    const row = (): ActorRow => this.#row(id, caller, startedAt, expires);
+    const journal = new RunJournal(store, actorOf(id), row, limits.codeJournalLength);
+    try {
+      await journal.append([begun]);
+    } catch (error) {
+      memory.release();
+      const incident = system.incident('beginning a run of a script', error);
+      return failed('The script did not run: the server could not store its beginning. Retry later.', incident);
+    }
+    return this.#spawn(id, { script, tool, caller, journal, before: [], memory });
+  }
+
+  #spawn(
+    id: string,
+    given: Pick<Parameters<typeof spawnRun>[0], 'script' | 'tool' | 'caller' | 'journal' | 'before' | 'memory'>,
+  ): LiveRun {
+    const { core, engine, functionsOf, settings } = this.#options;
+    const { caller, memory } = given;
+    const { waitMs = DEFAULT_WAIT_MS } = settings ?? {};
+    const run = spawnRun({
+      ...given,
+      ...{ core, engine, id, approvals: core.service(approvals) },
+      settings: { effects: this.#effects, waitMs },
+      functions: () => functionsOf(caller),
+      counted: (what, how) => this.#counted[what](how),
+      gone: (result) => {
+        memory.release();
+        if (this.#live.get(id) === live) this.#live.delete(id);
+        run.actor.stop('it has ended');
+        if (result && !core.store.durable) this.#remember(id, { caller, result });
+      },
+    });
+    const live = { run, caller };
+    this.#live.set(id, live);
+    run.actor.mailbox.send({ type: 'begin' });
+    return live;
+  }
+
+  /** Without a durable store, the result of such a run waits here. */
+  #remember(id: string, ended: EndedRun): void {
+    const { core } = this.#options;
+    const bytes = core.quotas.retained.reserve(ended.caller.principal, RUN_BYTES + heapBytes(ended.result.text));
+    if (isExcess(bytes)) return;
+    this.#ended.set(id, ended);
+    core.system.clock.after(core.limits.askMs, () => {
+      this.#ended.delete(id);
+      bytes.release();
+    });
+  }
+
+  /** Waits for a run. */
+  #attach(
+    found: LiveRun | EndedRun | CallToolResult,
+    ctx: Context,
+    functions: CallableFunctions,
+  ): Promise<CallToolResult> | CallToolResult {
+    if ('content' in found) return found;
+    if ('result' in found) return resultOf(found.result);
+    const { mailbox } = found.run.actor;
+    return new Promise((resolve, reject) => {
+      const { signal } = ctx;
+      const attachment = {
+        ...{ ctx, functions },
+        resolve(result: CallToolResult) {
+          signal.removeEventListener('abort', left);
+          resolve(result);
+        },
+        reject(error: unknown) {
+          signal.removeEventListener('abort', left);
+          reject(error);
+        },
+      };
+      const left = (): void => {
+        const { reason } = signal;
+        mailbox.send({ type: 'left', attachment, how: howLeft(ctx, reason), reason });
+      };
+      if (signal.aborted) return reject(signal.reason);
+      signal.addEventListener('abort', left, { once: true });
+      mailbox.send({ type: 'attach', attachment });
+    });
+  }
+
+  #row(id: string, caller: StoredCaller, created: number, expires: number): ActorRow {
+    const live = this.#live.get(id)?.run;
+    const { principal } = caller;
+    return {
+      ...{ id: actorOf(id), kind: 'run', principal, created },
+      name: live && !live.attended() ? PAUSED : ATTENDED,
+      status: live?.state() ?? 'computing',
+      expires: live ? Math.max(live.until(), created) : expires,
+    };
+  }
+
+  /** A run by its id, in memory or in the store. */
+  async #find(id: string): Promise<LiveRun | EndedRun | undefined> {
+    const known = this.#live.get(id) ?? this.#ended.get(id);
+    if (known) return known;
+    const { store } = this.#options.core;
+    // Ids of runs carry their cell; another text names no actor.
+    if (!store.durable || cellIn(id) === undefined) return undefined;
+    const loading = this.#loading.get(id);
+    if (loading) return loading;
+    const read = this.#load(id).finally(() => this.#loading.delete(id));
+    this.#loading.set(id, read);
+    return read;
+  }
+
+  async #load(id: string): Promise<LiveRun | EndedRun | undefined> {
+    const { core } = this.#options;
+    const { store, limits, quotas } = core;
+    const actor = actorOf(id);
+    const row = await store.load(actor);
+    if (!row) return undefined;
+    const { events, stored } = await RunJournal.read(store, actor);
+    const [begun, ...before] = events;
+    if (begun?.type !== 'begun') return undefined;
+    const { code, seed, startedAt, groups, tool, caller } = begun;
+    const last = events.at(-1);
+    if (last?.type === 'ended') return { caller, result: last };
+    const script: Script = { code, seed, startedAt, groups };
+    const memory = quotas.retained.take(caller.principal, RUN_BYTES + heapBytes(code) + heapBytes(before));
+    const expires = startedAt + limits.codeOpenMs;
+    const journal = new RunJournal(
+      store,
+      actor,
+      () => this.#row(id, caller, startedAt, expires),
+      limits.codeJournalLength,
+      stored,
+    );
+    return this.#spawn(id, { script, tool, caller, journal, before, memory });
+  }
+
+  /** The server serves: runs that need no client continue. */
+  started(): void {
+    this.#serves = true;
+    const taken = this.#taken;
+    this.#taken = [];
+    for (const id of taken) this.#revive(id);
+  }
+
+  #revive(id: string): void {
+    this.#find(id).catch((error: unknown) =>
+      this.#options.core.system.incident('continuing a run of a script after a restart', error),
+    );
+  }
+
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    const { store } = this.#options.core;
+    if (!store.durable) return;
+    let after: ActorRow | undefined;
+    do {
+      const rows: readonly ActorRow[] = await store.list({ kind: 'run', cells, after, limit: PAGE });
+      for (const row of rows) {
+        if (OVER.has(row.status)) continue;
+        if (row.name === PAUSED || ALONE.has(row.status)) this.#taken.push(row.id.slice(PREFIX.length));
+      }
+      after = rows.length === PAGE ? rows.at(-1) : undefined;
+    } while (after);
+    if (this.#serves) this.#options.core.system.clock.soon(() => this.started());
+  }
+
+  drop(cells: ReadonlySet<number>): Promise<void> {
+    for (const [id, { run }] of this.#live)
+      if (isOfCells(cells, id))
+        run.actor.mailbox.send({ type: 'let go', reason: 'another node continues this run', ends: false });
+    return Promise.resolve();
+  }
+
+  *working(): Iterable<number> {
+    for (const [id, { run }] of this.#live) {
+      const cell = run.state().startsWith('waiting') ? undefined : cellIn(id);
+      if (cell !== undefined) yield cell;
+    }
+  }
+
+  /** The server stops. With a durable store, the next process continues the runs. */
+  stop(reason: string): void {
+    const { durable } = this.#options.core.store;
+    for (const { run } of [...this.#live.values()]) run.actor.mailbox.send({ type: 'let go', reason, ends: !durable });
+  }
+}
+
+const PREFIX = 'run/';
+
+function actorOf(id: string): string {
+  return PREFIX + id;
+}
+
+/** The caller of a request. Of one who has not signed in, only the session distinguishes them. */
+function callerOf(ctx: Context): StoredCaller {
+  const { current } = requestContextOf(ctx);
+  const { principal, capabilities, info, session } = current.client;
+  return {
+    principal,
+    capabilities: jsonOf(capabilities),
+    ...(info === undefined ? {} : { info: jsonOf(info) }),
+    ...(principal === ANONYMOUS && session ? { session: sha256(session.id) } : {}),
+    ...(current.auth === undefined ? {} : { auth: current.auth }),
+  };
+}
+
+function jsonOf(value: object): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function isOwner(owner: StoredCaller, { principal, session }: StoredCaller): boolean {
+  return owner.principal === principal && owner.session === session;
+}
+
+/** The reason for which a request ends before its run. */
+function howLeft(ctx: Context, reason: unknown): Departure {
+  if (continuesElsewhere(ctx)) return 'moved';
+  // The client cancelled, disconnected, or let the time of the request pass. Otherwise it has not returned to a question.
+  return reason instanceof Error && reason.name === 'AbortError' ? 'cancelled' : 'lost';
+}

@@ -1,0 +1,1216 @@
+/**
+ * Runs one script: passes what its engine asks for to inner calls, records what happens before the script learns it, and waits for
+ * clients, people and times. It outlives the request that began it. Governed by `machines/script-run.ts`.
+ */
+import { type ScriptRunEvent, type ScriptRunState, scriptRunMachine } from '../../../../machines/script-run.ts';
+import { CannotAsk } from '../../../core/execution/input-errors.ts';
+import { becomeTask, isTask, requestContextOf } from '../../../core/execution/request-context.ts';
+import { type Actor, type Behaviour, spawn } from '../../../core/kernel/actor.ts';
+import { afterAny, isoOf, type Timer } from '../../../core/kernel/clock.ts';
+import { durationOf } from '../../../core/kernel/duration.ts';
+import type { Charted, Facts, Waits } from '../../../core/kernel/inspection/records.ts';
+import type { Reservation } from '../../../core/kernel/quota.ts';
+import { sha256 } from '../../../core/kernel/sha256.ts';
+import { step } from '../../../core/kernel/step.ts';
+import { type Auth, restoredAuth } from '../../../core/messages/auth.ts';
+import type { ClientFacts } from '../../../core/messages/client-facts.ts';
+import type { InputRequest, Reply } from '../../../core/messages/client-input.ts';
+import type { Mailbox } from '../../../core/messages/mailbox.ts';
+import type { Outcome } from '../../../core/messages/results.ts';
+import { DIALECTS } from '../../../core/protocol/dialects/index.ts';
+import { ErrorCode } from '../../../core/protocol/errors.ts';
+import { heapBytes } from '../../../core/protocol/heap.ts';
+import { isJsonObject, isObject, type JsonValue, messageOf, shortened } from '../../../core/protocol/json.ts';
+import { META } from '../../../core/protocol/meta.ts';
+import type { Operation } from '../../../core/protocol/operations.ts';
+import { LATEST_MODERN } from '../../../core/protocol/revisions.ts';
+import { TASKS_EXTENSION } from '../../../core/protocol/task-params.ts';
+import type { ClientCapabilities } from '../../../core/protocol/types.ts';
+import type { Core } from '../../../core/server/feature.ts';
+import { toText } from '../../../core/store/serialize.ts';
+import type { ApprovalService } from '../../approvals/approvals.feature.ts';
+import { askVerbatim } from '../../asking/asking-context.ts';
+import { isRepeatable } from '../../durability/tool-hints.ts';
+import type { CallableFunctions } from '../functions/code-functions.ts';
+import type { Delivery, Script, ScriptCall, ScriptEnd, ScriptFault, ScriptSlice } from '../sandbox/script.ts';
+import { type CallValue, valueOfOutcome } from './call-value.ts';
+import { hasEffect } from './effects.ts';
+import { InnerCall } from './inner-call.ts';
+import type { CallIdentity, RunEvent, RunJournal, StoredCaller } from './run-journal.ts';
+import type { Attachment, Departure, RunMail, ScriptEngine } from './run-messages.ts';
+import type { RunSettings } from './run-options.ts';
+import {
+  argumentsIn,
+  type EndedCall,
+  isArguments,
+  pausedResult,
+  type RunEnd,
+  resultOf,
+  textOfEnd,
+} from './run-result.ts';
+
+export interface ScriptRunOptions {
+  readonly core: Core;
+  readonly engine: ScriptEngine;
+  readonly approvals: Pick<ApprovalService, 'wait' | 'get'>;
+  readonly id: string;
+  readonly script: Script;
+  /** The tool that runs scripts. */
+  readonly tool: string;
+  readonly caller: StoredCaller;
+  readonly journal: RunJournal;
+  /** The events after its beginning; empty for a new run. */
+  readonly before: readonly RunEvent[];
+  readonly memory: Reservation;
+  readonly settings: { readonly effects: NonNullable<RunSettings['effects']>; readonly waitMs: number };
+  /** The functions of its caller while no request waits for it. */
+  functions(): Promise<CallableFunctions>;
+  /** Counts a call by its outcome, and a run by its end. */
+  counted(what: 'call' | 'run', how: string): void;
+  /** It has ended, or left this process. */
+  gone(result: { readonly text: string; readonly isError: boolean } | undefined): void;
+}
+
+/** A run as its table sees it. */
+export interface ScriptRun {
+  readonly actor: Actor<RunMail>;
+  /** Its state, for its row. */
+  state(): ScriptRunState;
+  /** True while a request waits for it. */
+  attended(): boolean;
+  /** The time of its end, in milliseconds since 1970. */
+  until(): number;
+}
+
+/** Milliseconds in which calls that a script does not await may end after it. */
+const UNAWAITED_MS = 5_000;
+/** Milliseconds before the deadline of a request at which it is answered although calls of its run are in flight. */
+const MARGIN_MS = 5_000;
+/** Maximum number of questions that are open at once: that of one round. */
+const MAX_QUESTIONS = 32;
+/** Lines of logs that are kept. */
+const MAX_LOGS = 400;
+
+const WAITS: ReadonlySet<string> = new Set(['asked', 'partly approved']);
+
+/** A call of the script without an end. */
+interface OpenCall extends CallIdentity {
+  readonly call: ScriptCall;
+  /** `group.function`, without `.raw`; or the name of a helper. */
+  readonly of: string;
+  readonly raw: boolean;
+  readonly operation: Operation | undefined;
+  readonly effect: boolean;
+  readonly repeatable: boolean;
+  status: 'queued' | 'unsigned' | 'storing' | 'running' | 'asked' | 'held' | 'sleeping';
+  attempt: number;
+  /** The attempts whose handlers may run. */
+  readonly inner: InnerCall[];
+  round: number;
+  requests: Readonly<Record<string, InputRequest>>;
+  requestState: string | undefined;
+  /** The request whose client is asked. */
+  askedBy: Attachment | undefined;
+  approval: string | undefined;
+  /** The reason of its wait, in words. */
+  text: string;
+  due: number | undefined;
+  timer: Timer | undefined;
+  waiting: AbortController | undefined;
+}
+
+/** The last events of a call without an end, as the journal has them. */
+interface Restored {
+  started: boolean;
+  resumed: string | undefined;
+  asked: Extract<RunEvent, { type: 'asked' }> | undefined;
+  answered: Extract<RunEvent, { type: 'answered' }> | undefined;
+  held: Extract<RunEvent, { type: 'held' }> | undefined;
+  sleeping: Extract<RunEvent, { type: 'sleeping' }> | undefined;
+}
+
+/** The end of a call that the script has not learned. */
+interface Ready {
+  readonly open: OpenCall;
+  readonly given: CallValue;
+}
+
+export function spawnRun(options: ScriptRunOptions): ScriptRun {
+  const { core, id, tool, caller } = options;
+  let run: Run | undefined;
+  const actor = spawn<RunMail>(
+    { kind: 'run', address: `run/${id.slice(0, 12)}`, label: `${tool} of ${caller.principal}` },
+    core.system,
+    (self) => {
+      run = new Run(options, self);
+      return run;
+    },
+  );
+  const found = (): Run => {
+    if (!run) throw new Error('expected a run that was spawned');
+    return run;
+  };
+  return {
+    actor,
+    state: () => found().path,
+    attended: () => found().attended,
+    until: () => found().until,
+  };
+}
+
+class Run implements Behaviour<RunMail> {
+  readonly #options: ScriptRunOptions;
+  readonly #self: Mailbox<RunMail>;
+  #state = scriptRunMachine.initial;
+  #busy: 'computing' | 'storing' | undefined;
+  #attachment: Attachment | undefined;
+  #functions: CallableFunctions | undefined;
+  /** The calls without an end, by number. */
+  readonly #open = new Map<number, OpenCall>();
+  readonly #restored = new Map<number, Restored>();
+  /** The identities of calls that the journal has. */
+  readonly #known = new Map<number, CallIdentity>();
+  readonly #delivered = new Set<number>();
+  readonly #deliveries: Delivery[] = [];
+  #ready: Ready[] = [];
+  readonly #ended: EndedCall[] = [];
+  /** The ends of calls that the script does not await. */
+  #highest = 0;
+  #denials = 0;
+  #at: number;
+  #until: number;
+  readonly #logs: string[] = [];
+  #end: RunEnd | undefined;
+  #result: { readonly text: string; readonly isError: boolean } | undefined;
+  #over = false;
+  /** The timers of the run: its end, its pause, the end of calls that are not awaited, and the return of its client. */
+  #expiry: Timer | undefined;
+  #pause: Timer | undefined;
+  #finish: Timer | undefined;
+  #lost: Timer | undefined;
+
+  constructor(options: ScriptRunOptions, self: Mailbox<RunMail>) {
+    const { core, script, before } = options;
+    this.#options = options;
+    this.#self = self;
+    this.#at = script.startedAt;
+    this.#until = script.startedAt + core.limits.codeOpenMs;
+    for (const event of before) this.#restore(event);
+    this.#expire();
+  }
+
+  get path(): ScriptRunState {
+    return this.#state.path;
+  }
+
+  get attended(): boolean {
+    return this.#attachment !== undefined;
+  }
+
+  get until(): number {
+    return this.#until;
+  }
+
+  state(): string {
+    return this.#state.path;
+  }
+
+  chart(): Charted {
+    return this.#state.charted();
+  }
+
+  facts(): Facts {
+    const { id, caller, journal, script } = this.#options;
+    return {
+      ...{ run: id, principal: caller.principal, begun: script.startedAt, calls: this.#highest },
+      ...{ 'in flight': [...this.#open.values()].map(({ call, status }) => `${call.number} ${call.name}: ${status}`) },
+      ...{ 'characters of the journal': journal.length, 'a request waits': this.attended },
+    };
+  }
+
+  waits(): readonly Waits[] {
+    return [...this.#open.values()].map(({ call, status, text, due }) => ({
+      what: status === 'held' ? text : `${call.name} (call ${call.number}, ${status})`,
+      ...(due === undefined ? {} : { until: this.#options.core.system.clock.now() + due - this.#date() }),
+    }));
+  }
+
+  receive(mail: RunMail): void {
+    if (this.#over) return this.#late(mail);
+    switch (mail.type) {
+      case 'begin':
+        return this.#begin();
+      case 'sliced':
+        return this.#sliced(mail.slice, mail.whole);
+      case 'engine failed': {
+        const incident = this.#options.core.system.incident(this.#self.address, mail.error);
+        return this.#stop('engine', `its engine failed (incident ${incident} in the log of the server)`);
+      }
+      case 'start stored':
+        return this.#send(mail.number);
+      case 'question stored':
+        return this.#asks(mail.number);
+      case 'answers stored':
+        return this.#continue(mail.number, mail.responses);
+      case 'wait stored':
+        return this.#wait(mail.number);
+      case 'deliveries stored':
+        return this.#proceed(mail.deliveries);
+      case 'end stored':
+        return this.#conclude();
+      case 'store failed':
+        return this.#failed(mail.error);
+      case 'outcome':
+        return this.#outcome(mail.number, mail.attempt, mail.outcome);
+      case 'replied':
+        return this.#replied(mail.number, mail.round, mail.replies);
+      case 'unanswered':
+        return this.#unanswered(mail);
+      case 'decided':
+        return this.#decided(mail.number, mail.state);
+      case 'due':
+        return this.#due(mail.number);
+      case 'attach':
+        return this.#attach(mail.attachment);
+      case 'left':
+        return this.#left(mail.attachment, mail.how, mail.reason);
+      case 'waited':
+        return this.#waited();
+      case 'finish':
+        return this.#record();
+      case 'expired':
+        return this.#stop('dropped', mail.why);
+      case 'let go':
+        return this.#letGo(mail.reason, mail.ends);
+    }
+  }
+
+  /** Handles mail after its end. */
+  #late(mail: RunMail): void {
+    if (mail.type !== 'attach') return;
+    if (this.#result) mail.attachment.resolve(resultOf(this.#result));
+    else mail.attachment.reject(new Error('this process has let go of the run of the script. Retry'));
+  }
+
+  crashed(mail: RunMail, error: unknown): void {
+    const incident = this.#options.core.system.incident(this.#self.address, error);
+    const why = `the server failed while it ran the script (incident ${incident} in its log)`;
+    if (mail.type === 'attach' && mail.attachment !== this.#attachment) mail.attachment.reject(new Error(why));
+    if (this.#over) return;
+    this.#end = { type: 'stopped', why: 'engine', message: why };
+    this.#conclude();
+  }
+
+  // Restoring
+
+  #restore(event: RunEvent): void {
+    switch (event.type) {
+      case 'begun':
+      case 'ended':
+        return;
+      case 'delivered': {
+        const { number, name, digest, effect, type: _, ...given } = event;
+        const delivery: Delivery = { number, ...given };
+        this.#know(number, { name, digest });
+        this.#restored.delete(number);
+        this.#took(delivery, name, effect === true);
+        return;
+      }
+      case 'answered':
+        this.#restoredOf(event.number).answered = event;
+        return;
+      case 'started': {
+        const restored = this.#restoredOf(event.number);
+        restored.started = true;
+        restored.resumed = event.approval;
+        break;
+      }
+      case 'asked':
+        Object.assign(this.#restoredOf(event.number), { asked: event, answered: undefined });
+        break;
+      case 'held':
+        Object.assign(this.#restoredOf(event.number), { held: event, resumed: undefined });
+        break;
+      case 'sleeping':
+        this.#restoredOf(event.number).sleeping = event;
+        this.#until = Math.max(this.#until, event.due + this.#options.core.limits.codeOpenMs);
+    }
+    this.#know(event.number, event);
+  }
+
+  #restoredOf(number: number): Restored {
+    const found = this.#restored.get(number);
+    if (found) return found;
+    const created: Restored = {
+      ...{ started: false, resumed: undefined, asked: undefined, answered: undefined },
+      ...{ held: undefined, sleeping: undefined },
+    };
+    this.#restored.set(number, created);
+    return created;
+  }
+
+  #know(number: number, { name, digest }: CallIdentity): void {
+    this.#known.set(number, { name, digest });
+  }
+
+  // Computing
+
+  #begin(): void {
+    this.#compute(() => {
+      const { engine, id, caller, script } = this.#options;
+      return engine.begin(id, caller.principal, script, this.#deliveries);
+    }, true);
+  }
+
+  #compute(run: () => Promise<ScriptSlice | undefined>, whole: boolean): void {
+    this.#busy = 'computing';
+    this.#step('compute');
+    run().then(
+      (slice) => this.#self.send({ type: 'sliced', slice, whole }),
+      (error: unknown) => this.#self.send({ type: 'engine failed', error }),
+    );
+  }
+
+  #sliced(slice: ScriptSlice | undefined, whole: boolean): void {
+    this.#busy = undefined;
+    if (!slice) return this.#begin();
+    if (whole) {
+      const strays = this.#strays(slice.calls);
+      if (strays !== undefined) return this.#stop('dropped', strays);
+      // They are those of the whole way.
+      this.#logs.length = 0;
+    }
+    this.#logs.push(...slice.logs.slice(0, MAX_LOGS));
+    if (this.#logs.length > MAX_LOGS) this.#logs.splice(MAX_LOGS / 2, this.#logs.length - MAX_LOGS);
+    for (const call of slice.calls) {
+      if (this.#end) break;
+      this.#highest = Math.max(this.#highest, call.number);
+      if (!this.#delivered.has(call.number) && !this.#open.has(call.number)) this.#take(call);
+    }
+    if (this.#end) return;
+    if (slice.end) return this.#finishes(slice.end);
+    this.#pump();
+  }
+
+  /** Compares the calls of a script that runs again with those of the journal. @returns the first difference */
+  #strays(calls: readonly ScriptCall[]): string | undefined {
+    const now = new Map(calls.map((call) => [call.number, call]));
+    let last = 0;
+    for (const [number, { name, digest }] of [...this.#known].sort(([a], [b]) => a - b)) {
+      const call = now.get(number);
+      const same = call !== undefined && call.name === name && digestOf(call) === digest;
+      if (!same) return `it took another way after call ${last}, when it ran again; nothing after it was done`;
+      last = number;
+    }
+    return undefined;
+  }
+
+  /** Gives the script what it may learn now, if its engine is free. */
+  #pump(): void {
+    if (this.#over || this.#busy || this.#end) return;
+    if (this.#ready.length === 0) return this.#settle();
+    const ready = this.#ready;
+    this.#ready = [];
+    this.#busy = 'storing';
+    const deliveries: Delivery[] = [];
+    const events: RunEvent[] = [];
+    for (const { open, given } of ready) {
+      this.#at = Math.max(this.#at, this.#date());
+      const { number } = open.call;
+      const delivery: Delivery = { number, at: this.#at, ...('error' in given ? given : { value: given.value }) };
+      deliveries.push(delivery);
+      const { name, digest, effect } = open;
+      events.push({ type: 'delivered', name, digest, ...(effect ? { effect: true } : {}), ...delivery });
+      this.#know(number, open);
+      this.#took(delivery, open.of, effect);
+    }
+    const bytes = deliveries.reduce((sum, delivery) => sum + heapBytes(delivery), 0);
+    const { memory, journal, core } = this.#options;
+    const excess = memory.resize(memory.amount + bytes);
+    if (excess) return this.#stop('output', `what its calls have returned does not fit: ${excess.message}`);
+    const length = deliveries.reduce((sum, each) => sum + ('value' in each ? each.value.length : 0), 0);
+    if (journal.isFull(length))
+      return this.#stop(
+        'output',
+        `its calls have returned more than ${core.limits.codeJournalLength} characters together (the server's option is limits.codeJournalLength). Ask them for less, or do the work in several scripts`,
+      );
+    this.#append(events, { type: 'deliveries stored', deliveries });
+  }
+
+  #took(delivery: Delivery, of: string, effect: boolean): void {
+    const { number } = delivery;
+    this.#at = Math.max(this.#at, delivery.at);
+    this.#delivered.add(number);
+    this.#deliveries.push(delivery);
+    this.#ended.push({ number, name: of, effect, fault: 'error' in delivery ? delivery.error : undefined });
+  }
+
+  #proceed(deliveries: readonly Delivery[]): void {
+    const { engine, id } = this.#options;
+    this.#compute(() => engine.proceed(id, deliveries), false);
+  }
+
+  /** Appends to the journal, and continues when it is durable. */
+  #append(events: readonly RunEvent[], mail: RunMail): void {
+    this.#options.journal.append(events).then(
+      () => this.#self.send(mail),
+      (error: unknown) => this.#self.send({ type: 'store failed', error }),
+    );
+  }
+
+  // Calls
+
+  #take(call: ScriptCall): void {
+    const { core } = this.#options;
+    const { number, name } = call;
+    if (number > core.limits.codeCalls)
+      return this.#stop(
+        'calls',
+        `it made more than ${core.limits.codeCalls} calls (the server's option is limits.codeCalls). Use a function that takes many items, or do the work in several scripts`,
+      );
+    const raw = name.endsWith('.raw') && name.split('.').length > 2;
+    const of = raw ? name.slice(0, -'.raw'.length) : name;
+    const open: OpenCall = {
+      ...{ call, name, digest: digestOf(call), of, raw, operation: undefined, effect: false, repeatable: true },
+      ...{ status: 'queued', attempt: 0, inner: [], round: 0, requests: {}, requestState: undefined },
+      ...{ askedBy: undefined, approval: undefined, text: '', due: undefined, timer: undefined, waiting: undefined },
+    };
+    this.#open.set(number, open);
+    const args = argumentsIn(call.arguments);
+    if (!args) return this.#fault(open, { message: `${name}: expected arguments that are JSON` });
+    switch (name) {
+      case 'sleep':
+        return this.#sleep(open, args[0]);
+      case 'progress':
+        return this.#progress(open, args);
+      case 'ask':
+        return this.#askSelf(open, args);
+      case 'resource':
+        return this.#read(open, args[0]);
+      default:
+        return this.#callTool(open, args);
+    }
+  }
+
+  #callTool(open: OpenCall, args: readonly JsonValue[]): void {
+    const { core, settings } = this.#options;
+    const { of } = open;
+    const functions = this.#attachment?.functions ?? this.#functions;
+    if (!functions) {
+      // A run that continues without a request needs the functions of its caller first.
+      open.status = 'storing';
+      this.#options.functions().then(
+        (found) => {
+          this.#functions = found;
+          this.#self.send({ type: 'start stored', number: open.call.number });
+        },
+        (error: unknown) => this.#self.send({ type: 'engine failed', error }),
+      );
+      return;
+    }
+    const found = functions.find(of);
+    if (!found) {
+      const near = functions.near(of);
+      const hint = near.length === 0 ? 'Find functions with search_functions' : `Did you mean ${near.join(' or ')}?`;
+      return this.#fault(open, { message: `there is no function ${of}. ${hint}`, tool: of, carriedOut: false });
+    }
+    const [given = {}, ...more] = args;
+    if (!isArguments(given) || more.length > 0)
+      return this.#fault(open, {
+        message: `${of}: expected one object with its arguments, such as ${of}({ … }). ${functions.declared(of) ?? ''}`,
+        ...{ tool: of, carriedOut: false },
+      });
+    const element = core.elements.catalogues.tools.get(found.key);
+    const effect = !element || hasEffect(element);
+    if (effect && settings.effects === 'deny')
+      return this.#fault(open, {
+        message: `${of} may change something, and scripts of this server may not (its option is code.effects). Call it without a script`,
+        ...{ tool: of, code: 'denied', carriedOut: false },
+      });
+    const operation: Operation = {
+      ...{ method: 'tools/call', name: found.key, arguments: given, input: undefined, task: undefined },
+    };
+    const repeatable = !effect || (element !== undefined && isRepeatable(element)) || hasKey(element, given);
+    Object.assign(open, { operation, effect, repeatable });
+    this.#enter(open);
+  }
+
+  /** Continues a call of an earlier process, or begins one. */
+  #enter(open: OpenCall): void {
+    const { number } = open.call;
+    const restored = this.#restored.get(number);
+    this.#restored.delete(number);
+    if (restored?.answered && restored.asked) {
+      Object.assign(open, { round: restored.asked.round, requestState: restored.asked.state, status: 'storing' });
+      return this.#continue(number, restored.answered.responses);
+    }
+    if (restored?.asked) {
+      const { round, requests, state } = restored.asked;
+      Object.assign(open, { round, requests, requestState: state, status: 'storing' });
+      return this.#asks(number);
+    }
+    if (restored?.held) {
+      Object.assign(open, { approval: restored.held.approval, text: restored.held.text });
+      if (restored.resumed === undefined || open.repeatable) return this.#wait(number);
+      return this.#lookAgain(open, restored.held.approval);
+    }
+    if (restored?.started && !open.repeatable) return this.#fault(open, unknownOutcome(open.of));
+    this.#queue(open);
+  }
+
+  /** The call was about to be sent with an approval, which is used if it was. */
+  #lookAgain(open: OpenCall, approval: string): void {
+    open.status = 'storing';
+    const { approvals } = this.#options;
+    const { number } = open.call;
+    const found = (state: string | undefined): void =>
+      this.#self.send({ type: 'decided', number, state: state === 'approved' ? state : 'unknown' });
+    approvals.get(approval).then(
+      (now) => found(now?.state),
+      () => found(undefined),
+    );
+  }
+
+  #queue(open: OpenCall): void {
+    open.status = 'queued';
+    const inFlight = [...this.#open.values()].filter(({ status }) => status !== 'queued' && status !== 'unsigned');
+    if (inFlight.length >= this.#options.core.limits.codeCallsInFlight) return;
+    if (this.#isSignedOut()) {
+      open.status = 'unsigned';
+      open.text = 'the sign-in of its caller has ended';
+      return;
+    }
+    open.status = 'storing';
+    if (!open.effect) return this.#send(open.call.number);
+    const { name, digest, call } = open;
+    this.#know(call.number, open);
+    this.#append([{ type: 'started', number: call.number, name, digest }], {
+      type: 'start stored',
+      number: call.number,
+    });
+  }
+
+  /** Starts the calls that waited for their turn. */
+  #next(): void {
+    for (const open of this.#open.values()) {
+      if (open.status === 'queued') this.#queue(open);
+      if (open.status === 'queued') return;
+    }
+  }
+
+  #isSignedOut(): boolean {
+    const expiresAt = this.#auth()?.expiresAt;
+    return !this.#attachment && expiresAt !== undefined && expiresAt <= this.#date();
+  }
+
+  #send(number: number): void {
+    const open = this.#open.get(number);
+    if (!open) return;
+    if (!open.operation) return this.#again(open);
+    this.#attempt(open, open.operation);
+  }
+
+  /** Takes a call again: its functions are here. */
+  #again(open: OpenCall): void {
+    this.#open.delete(open.call.number);
+    this.#take(open.call);
+    this.#pump();
+  }
+
+  #attempt(open: OpenCall, operation: Operation): void {
+    const { core, id, tool } = this.#options;
+    const { number } = open.call;
+    open.status = 'running';
+    open.attempt += 1;
+    const { attempt } = open;
+    const client = this.#client();
+    const inner = new InnerCall({
+      ...{ core, operation, client, auth: this.#auth(), label: open.of },
+      address: `run/${id}`,
+      via: { run: id, call: number, tool },
+      traceparent: this.#attachment && requestContextOf(this.#attachment.ctx).current.span?.traceparent,
+      ended: (outcome) => this.#self.send({ type: 'outcome', number, attempt, outcome }),
+    });
+    open.inner.push(inner);
+    if (!this.#busy) this.#settle();
+    inner.start();
+  }
+
+  /** The client on whose behalf calls are made: it can be asked while a request of it waits, and has no session of its own. */
+  #client(): ClientFacts {
+    const { caller } = this.#options;
+    const dialect = DIALECTS[LATEST_MODERN];
+    if (!this.#attachment) {
+      const { principal } = caller;
+      return { dialect, info: undefined, capabilities: {}, logLevel: undefined, principal, session: undefined };
+    }
+    const { current } = requestContextOf(this.#attachment.ctx);
+    const { info, capabilities, principal } = current.client;
+    const declared = current.batch ? {} : withoutTasks(capabilities);
+    return { dialect, info, capabilities: declared, logLevel: undefined, principal, session: undefined };
+  }
+
+  #auth(): Auth | undefined {
+    const { auth } = this.#options.caller;
+    if (this.#attachment) return requestContextOf(this.#attachment.ctx).current.auth;
+    return auth && restoredAuth(auth);
+  }
+
+  #outcome(number: number, attempt: number, outcome: Outcome): void {
+    const open = this.#open.get(number);
+    if (!open || open.attempt !== attempt) return;
+    if (outcome.ok && outcome.result.kind === 'input') {
+      const { requests, state } = outcome.result;
+      Object.assign(open, { requests, requestState: state, round: open.round + 1, status: 'storing' });
+      return this.#storeQuestion(open);
+    }
+    const pending = approvalIn(outcome);
+    if (pending && WAITS.has(pending.state)) {
+      Object.assign(open, { approval: pending.id, text: pending.text, status: 'storing' });
+      const { name, digest } = open;
+      const held = { type: 'held', number, name, digest, approval: pending.id, text: pending.text } as const;
+      return this.#append([held], { type: 'wait stored', number });
+    }
+    const given = valueOfOutcome(
+      { name: open.of, raw: open.raw, declared: this.#attachment?.functions.declared(open.of) },
+      outcome,
+    );
+    const isDenied = pending?.state === 'denied' || (!outcome.ok && outcome.error.code === ErrorCode.Forbidden);
+    if (isDenied) this.#denials += 1;
+    const { codeDenials } = this.#options.core.limits;
+    this.#endCall(open, given);
+    if (this.#denials >= codeDenials)
+      this.#stop('calls', `${this.#denials} of its calls were denied. Do not call what is denied again`);
+  }
+
+  #fault(open: OpenCall, error: ScriptFault): void {
+    this.#endCall(open, { error });
+  }
+
+  #endCall(open: OpenCall, given: CallValue): void {
+    const { number } = open.call;
+    this.#open.delete(number);
+    open.timer?.cancel();
+    open.waiting?.abort(new Error('the call has ended'));
+    this.#options.counted('call', 'error' in given ? 'failed' : 'succeeded');
+    if (this.#end) {
+      // The script has ended. Its journal says what was done.
+      this.#ended.push({
+        number,
+        name: open.of,
+        effect: open.effect,
+        fault: 'error' in given ? given.error : undefined,
+      });
+      if (this.#open.size === 0) this.#record();
+      return;
+    }
+    if (!('error' in given) && given.json !== undefined && open.operation?.method === 'tools/call')
+      this.#attachment?.functions.learn(open.of, given.json);
+    this.#ready.push({ open, given });
+    this.#next();
+    // After this turn's calls, so that all that end in it are delivered together.
+    if (!this.#busy) this.#pump();
+  }
+
+  // Helpers of scripts
+
+  #sleep(open: OpenCall, ms: JsonValue | undefined): void {
+    const { limits } = this.#options.core;
+    if (typeof ms !== 'number' || !(ms >= 0) || ms > limits.codeSleepMs)
+      return this.#fault(open, {
+        message: `sleep: expected milliseconds from 0 to ${limits.codeSleepMs} (${durationOf(limits.codeSleepMs)}), got ${shortened(String(ms), 40)}`,
+      });
+    const { number } = open.call;
+    const { name, digest } = open;
+    const restored = this.#restored.get(number)?.sleeping;
+    this.#restored.delete(number);
+    open.due = restored?.due ?? this.#date() + Math.ceil(ms);
+    this.#until = Math.max(this.#until, open.due + limits.codeOpenMs);
+    this.#expire();
+    open.status = 'sleeping';
+    if (restored) return this.#wait(number);
+    this.#know(number, open);
+    this.#append([{ type: 'sleeping', number, name, digest, due: open.due }], { type: 'wait stored', number });
+  }
+
+  #progress(open: OpenCall, [done, total, message]: readonly JsonValue[]): void {
+    try {
+      const { ctx } = this.#attachment ?? {};
+      const text = message === undefined || message === null ? undefined : shortened(String(message), 1_000);
+      if (typeof done !== 'number') throw new TypeError('progress: expected a number for what is done');
+      ctx?.progress(done, typeof total === 'number' ? total : undefined, text);
+      this.#endCall(open, { value: '', json: undefined });
+    } catch (error) {
+      this.#fault(open, { message: messageOf(error) });
+    }
+  }
+
+  /** A question of the script itself. */
+  #askSelf(open: OpenCall, [message, schema]: readonly JsonValue[]): void {
+    const { number } = open.call;
+    const restored = this.#restored.get(number);
+    if (typeof message !== 'string' || message === '' || (schema !== undefined && !isJsonObject(schema)))
+      return this.#fault(open, {
+        message:
+          'ask: expected a message and a JSON Schema of an object, such as ask("Which one?", { type: "object", properties: { name: { type: "string" } } })',
+      });
+    const requestedSchema = schema ?? { type: 'object', properties: {} };
+    const requests = { ask: { method: 'elicitation/create', params: { message, requestedSchema } } } as const;
+    Object.assign(open, { requests, round: 1, status: 'storing' });
+    if (restored?.answered || restored?.asked) return this.#enter(open);
+    this.#storeQuestion(open);
+  }
+
+  #read(open: OpenCall, uri: JsonValue | undefined): void {
+    if (typeof uri !== 'string')
+      return this.#fault(open, {
+        message: 'resource: expected the URI of a resource, such as resource("file:///a.txt")',
+      });
+    Object.assign(open, { operation: { method: 'resources/read', uri, input: undefined } satisfies Operation });
+    this.#enter(open);
+  }
+
+  // Waiting
+
+  #storeQuestion(open: OpenCall): void {
+    const { name, digest, round, requests, requestState: state } = open;
+    const { number } = open.call;
+    this.#know(number, open);
+    const asked = {
+      type: 'asked',
+      number,
+      name,
+      digest,
+      round,
+      requests,
+      ...(state === undefined ? {} : { state }),
+    } as const;
+    this.#append([asked], { type: 'question stored', number });
+  }
+
+  #asks(number: number): void {
+    const open = this.#open.get(number);
+    if (!open) return;
+    open.status = 'asked';
+    if (!this.#busy) this.#settle();
+  }
+
+  /** Asks the client that waits, if there is one: all questions that are open now together. */
+  #askClient(): void {
+    const attachment = this.#attachment;
+    if (!attachment) return;
+    let asked = 0;
+    for (const open of this.#open.values()) if (open.askedBy === attachment) asked += Object.keys(open.requests).length;
+    for (const open of this.#open.values()) {
+      if (open.status !== 'asked' || open.askedBy === attachment) continue;
+      asked += Object.keys(open.requests).length;
+      if (asked > MAX_QUESTIONS && asked > Object.keys(open.requests).length) return;
+      this.#askFor(open, attachment);
+    }
+  }
+
+  #askFor(open: OpenCall, attachment: Attachment): void {
+    const { number } = open.call;
+    const { round, requests } = open;
+    open.askedBy = attachment;
+    const prefix = `${number}.${round}.`;
+    const named = Object.fromEntries(Object.entries(requests).map(([key, request]) => [prefix + key, request]));
+    open.waiting = new AbortController();
+    askVerbatim(attachment.ctx, named, open.waiting.signal).then(
+      (given) => {
+        const replies = Object.fromEntries(
+          Object.entries(given).map(([key, reply]) => [key.slice(prefix.length), reply]),
+        );
+        this.#self.send({ type: 'replied', number, round, replies });
+      },
+      (error: unknown) => this.#self.send({ type: 'unanswered', number, round, by: attachment, error }),
+    );
+  }
+
+  #replied(number: number, round: number, replies: Readonly<Record<string, Reply>>): void {
+    const open = this.#open.get(number);
+    if (!open || open.round !== round || open.status !== 'asked') return;
+    const responses: Record<string, unknown> = {};
+    for (const [key, reply] of Object.entries(replies)) {
+      if (!reply.ok)
+        return this.#abandon(
+          open,
+          `the client did not answer a question: ${reply.error.message} (${reply.error.code})`,
+        );
+      responses[key] = reply.result;
+    }
+    open.status = 'storing';
+    this.#append([{ type: 'answered', number, round, responses }], { type: 'answers stored', number, responses });
+  }
+
+  #unanswered({ number, round, by, error }: Extract<RunMail, { type: 'unanswered' }>): void {
+    const open = this.#open.get(number);
+    if (!open || open.round !== round || open.status !== 'asked' || open.askedBy !== by) return;
+    // The request has left, and its client may return.
+    if (by !== this.#attachment || by.ctx.signal.aborted) return;
+    // Another client of the caller may be able to show it.
+    if (error instanceof CannotAsk) return this.#settle();
+    this.#abandon(open, `the client did not answer a question: ${messageOf(error)}`);
+  }
+
+  /** Ends a call that waits for an answer that will not come. */
+  #abandon(open: OpenCall, message: string): void {
+    for (const inner of open.inner) inner.cancel(message);
+    const carriedOut = open.requestState === undefined || !open.effect ? false : ('unknown' as const);
+    this.#fault(open, { message, tool: open.of, carriedOut });
+  }
+
+  /** Continues a call with the answers of the client. */
+  #continue(number: number, responses: Readonly<Record<string, unknown>>): void {
+    const open = this.#open.get(number);
+    if (!open) return;
+    const { operation, requestState } = open;
+    if (!operation) return this.#answerSelf(open, responses.ask);
+    if (!('input' in operation)) return;
+    this.#attempt(open, { ...operation, input: { responses, state: requestState } });
+  }
+
+  #answerSelf(open: OpenCall, answer: unknown): void {
+    const { action, content } = isObject(answer) ? answer : {};
+    if (action === 'accept') return this.#endCall(open, { value: toText(content ?? {}), json: undefined });
+    const what = action === 'decline' ? 'declined to answer' : 'did not answer';
+    this.#fault(open, {
+      message: `ask: the user ${what}`,
+      code: action === 'decline' ? 'declined' : 'cancelled',
+      carriedOut: false,
+    });
+  }
+
+  /** Waits for an approval, or for a time. */
+  #wait(number: number): void {
+    const open = this.#open.get(number);
+    if (!open) return;
+    if (open.due !== undefined) {
+      const { clock } = this.#options.core.system;
+      open.timer = afterAny(clock, Math.max(0, open.due - this.#date()), () =>
+        this.#self.send({ type: 'due', number }),
+      );
+    } else if (open.approval !== undefined) {
+      open.status = 'held';
+      open.waiting = new AbortController();
+      this.#options.approvals.wait(open.approval, open.waiting.signal).then(
+        ({ state }) => this.#self.send({ type: 'decided', number, state }),
+        () => this.#self.send({ type: 'decided', number, state: undefined }),
+      );
+    }
+    if (!this.#busy) this.#settle();
+  }
+
+  #decided(number: number, state: string | undefined): void {
+    const open = this.#open.get(number);
+    if (!open || (open.status !== 'held' && open.status !== 'storing')) return;
+    open.waiting = undefined;
+    if (state === 'unknown') return this.#fault(open, unknownOutcome(open.of));
+    // The call finds its approval, or its denial with the reason.
+    if (state === 'approved' || state === 'denied') {
+      open.status = 'storing';
+      const { name, digest, approval } = open;
+      const event = { type: 'started', number, name, digest, approval } as const;
+      return this.#append([event], { type: 'start stored', number });
+    }
+    const why = state === undefined ? 'is gone' : `is ${state}`;
+    this.#fault(open, {
+      message: `${open.of} was not carried out: its approval ${why}. Call it again to ask again`,
+      ...{ tool: open.of, carriedOut: false },
+    });
+  }
+
+  #due(number: number): void {
+    const open = this.#open.get(number);
+    if (open) this.#endCall(open, { value: '', json: undefined });
+  }
+
+  /** Finds the state of a run that neither computes nor has anything to deliver. */
+  #settle(): void {
+    if (this.#over || this.#busy || this.#end) return;
+    const statuses = new Set([...this.#open.values()].map(({ status }) => status));
+    const runs = ['queued', 'storing', 'running'].some((status) => statuses.has(status as OpenCall['status']));
+    if (statuses.size === 0 && this.#ready.length === 0)
+      return this.#finishes({
+        type: 'threw',
+        name: 'Error',
+        message: 'the script waits for something that no call will settle, such as a promise of its own',
+      });
+    if (runs || this.#ready.length > 0) this.#step('call');
+    else if (statuses.has('asked') || statuses.has('unsigned')) this.#step('ask');
+    else this.#step(statuses.has('held') ? 'hold' : 'sleep');
+    if (!runs) this.#askClient();
+    this.#watch();
+  }
+
+  // The request that waits
+
+  #attach(attachment: Attachment): void {
+    const { id, tool } = this.#options;
+    this.#lost?.cancel();
+    const before = this.#attachment;
+    this.#attachment = attachment;
+    before?.resolve(pausedResult(id, ['another call waits for it now'], tool, undefined));
+    const { ctx } = attachment;
+    requestContextOf(ctx).allow(this.#options.core.limits.maxTimeoutMs);
+    for (const open of this.#open.values()) {
+      open.askedBy = undefined;
+      if (open.status === 'unsigned') open.status = 'queued';
+    }
+    this.#next();
+    if (!this.#busy) this.#settle();
+  }
+
+  #left(attachment: Attachment, how: Departure, reason: unknown): void {
+    if (this.#attachment !== attachment) return;
+    if (how === 'moved') return this.#letGo(messageOf(reason), false);
+    if (how === 'cancelled') {
+      this.#end = { type: 'cancelled', message: messageOf(reason) };
+      attachment.reject(reason);
+      this.#attachment = undefined;
+      return this.#record();
+    }
+    attachment.reject(reason);
+    this.#detach();
+    const { core } = this.#options;
+    const { askMs } = core.limits;
+    this.#lost = core.system.clock.after(askMs, () =>
+      this.#self.send({ type: 'expired', why: `its client has not returned within ${durationOf(askMs)}` }),
+    );
+  }
+
+  #detach(): void {
+    this.#attachment = undefined;
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    for (const open of this.#open.values()) open.askedBy = undefined;
+    this.#functions = undefined;
+    // The row says that no request waits.
+    this.#options.journal.append([]).catch((error: unknown) => this.#self.send({ type: 'store failed', error }));
+  }
+
+  /** Answers the request that waits if the run waits for long, and its client need not do anything. */
+  #watch(): void {
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    const attachment = this.#attachment;
+    if (!attachment || isTask(attachment.ctx)) return;
+    const { core, settings } = this.#options;
+    const { clock } = core.system;
+    const isAsked = [...this.#open.values()].some(
+      ({ status, askedBy }) => status === 'asked' && askedBy === attachment,
+    );
+    const waits = this.#state.hasTag('waiting') && !this.#isAsking();
+    if (isAsked && !waits) return;
+    const { deadline } = requestContextOf(attachment.ctx).current;
+    const left = Math.max(0, deadline - clock.now() - MARGIN_MS);
+    const ms = waits ? Math.min(settings.waitMs, left) : left;
+    if (deadline > 0) this.#pause = clock.after(Math.max(0, Math.ceil(ms)), () => this.#self.send({ type: 'waited' }));
+  }
+
+  /** True while the client that waits is asked something. */
+  #isAsking(): boolean {
+    return [...this.#open.values()].some(({ status, waiting }) => status === 'asked' && waiting !== undefined);
+  }
+
+  #waited(): void {
+    const attachment = this.#attachment;
+    if (!attachment) return;
+    // The task waits in its place.
+    if (becomeTask(attachment.ctx)) return;
+    const { id, tool } = this.#options;
+    const waits = [...this.#open.values()].slice(0, 10).map((open) => waitOf(open));
+    attachment.resolve(pausedResult(id, waits, tool, this.#until - this.#date()));
+    this.#detach();
+  }
+
+  // The end
+
+  /** The script has ended. Calls that it does not await have some time. */
+  #finishes(end: ScriptEnd): void {
+    this.#end = end;
+    const { clock } = this.#options.core.system;
+    for (const open of [...this.#open.values()])
+      if (open.status !== 'running' && open.status !== 'storing') this.#drop(open);
+    if (this.#open.size === 0 || end.type === 'stopped' || end.type === 'invalid') return this.#record();
+    this.#step('call');
+    this.#finish = clock.after(UNAWAITED_MS, () => this.#self.send({ type: 'finish' }));
+  }
+
+  #unfinished: { readonly name: string; readonly effect: boolean }[] = [];
+
+  #drop(open: OpenCall): void {
+    this.#open.delete(open.call.number);
+    open.timer?.cancel();
+    open.waiting?.abort(new Error('the script has ended'));
+    for (const inner of open.inner) inner.cancel('the script that made this call has ended');
+    const began = open.inner.length > 0;
+    this.#unfinished.push({ name: open.of, effect: open.effect && began });
+  }
+
+  #stop(why: Extract<ScriptEnd, { type: 'stopped' }>['why'], message: string): void {
+    if (this.#over) return;
+    this.#end = { type: 'stopped', why, message };
+    this.#record();
+  }
+
+  /** Stores the end. */
+  #record(): void {
+    if (this.#result || this.#over) return;
+    const end = this.#end ?? { type: 'stopped', why: 'engine', message: 'it has ended without a reason' };
+    const { engine, id, core } = this.#options;
+    engine.drop(id);
+    this.#finish?.cancel();
+    for (const open of [...this.#open.values()]) this.#drop(open);
+    const report = {
+      ...{ calls: this.#ended, logs: this.#logs, unfinished: this.#unfinished },
+      maxLength: core.limits.codeResultLength,
+    };
+    this.#result = textOfEnd(end, report);
+    this.#step(EVENT_OF_END[end.type]);
+    this.#until = this.#date() + core.limits.askMs;
+    const ended = { type: 'ended', how: this.#state.path, ...this.#result } as const;
+    this.#options.journal.append([ended]).then(
+      () => this.#self.send({ type: 'end stored' }),
+      (error: unknown) => {
+        // Its result is known, although no other process will know it.
+        core.system.incident(this.#self.address, error);
+        this.#self.send({ type: 'end stored' });
+      },
+    );
+  }
+
+  #conclude(): void {
+    if (this.#over) return;
+    if (!this.#result) {
+      this.#record();
+      return;
+    }
+    const attachment = this.#attachment;
+    this.#over = true;
+    this.#attachment = undefined;
+    this.#silence();
+    this.#options.counted('run', this.#state.path);
+    attachment?.resolve(resultOf(this.#result));
+    this.#options.gone(attachment ? undefined : this.#result);
+  }
+
+  /** The journal cannot be written: another process has it, or the store fails. Nothing may happen after it. */
+  #failed(error: unknown): void {
+    if (this.#over) return;
+    const incident = this.#options.core.system.incident(this.#self.address, error);
+    this.#end = {
+      type: 'stopped',
+      why: 'engine',
+      message: `what it does could not be stored, so that nothing more was done (incident ${incident} in the log of the server)`,
+    };
+    this.#record();
+  }
+
+  /** Leaves this process. */
+  #letGo(reason: string, ends: boolean): void {
+    const { engine, id, journal } = this.#options;
+    if (ends) {
+      this.#end = { type: 'cancelled', message: reason };
+      return this.#record();
+    }
+    journal.close(`another process continues the run ${id}`);
+    engine.drop(id);
+    this.#over = true;
+    this.#silence();
+    for (const open of this.#open.values()) {
+      open.timer?.cancel();
+      open.waiting?.abort(new Error(reason));
+      // The next process finds what waits for answers. What runs ends with this process.
+      if (open.status === 'running') for (const inner of open.inner) inner.cancel(reason);
+    }
+    this.#attachment?.reject(new Error(reason));
+    this.#attachment = undefined;
+    this.#options.gone(undefined);
+  }
+
+  #silence(): void {
+    for (const timer of [this.#expiry, this.#pause, this.#finish, this.#lost]) timer?.cancel();
+  }
+
+  #expire(): void {
+    this.#expiry?.cancel();
+    const { clock } = this.#options.core.system;
+    const why = "it was open for too long (the server's option is limits.codeOpenMs)";
+    this.#expiry = afterAny(clock, Math.max(0, this.#until - this.#date()), () =>
+      this.#self.send({ type: 'expired', why }),
+    );
+  }
+
+  #date(): number {
+    return this.#options.core.system.clock.date();
+  }
+
+  #step(type: ScriptRunEvent['type']): void {
+    const recorder = { inspection: this.#options.core.system.inspection, actor: this.#self.address };
+    const next = step(this.#state, { type }, recorder);
+    if (next) this.#state = next;
+  }
+}
+
+const EVENT_OF_END = {
+  returned: 'return',
+  threw: 'fail',
+  invalid: 'fail',
+  stopped: 'stop',
+  cancelled: 'cancel',
+} as const;
+
+function digestOf({ arguments: args }: ScriptCall): string {
+  return sha256(args);
+}
+
+function unknownOutcome(of: string): ScriptFault {
+  return {
+    message: `the server restarted during the call of ${of}, and it is not known whether it was carried out. Find out before you call it again`,
+    ...{ tool: of, carriedOut: 'unknown' },
+  };
+}
+
+function waitOf({ call, of, status, due, text }: OpenCall): string {
+  switch (status) {
+    case 'sleeping':
+      return `it sleeps until ${isoOf(due ?? 0)}`;
+    case 'held':
+      return `call ${call.number} waits for an approval: ${shortened(text, 600)}`;
+    case 'asked':
+      return `call ${call.number} of ${of} waits for an answer of the user, which this client cannot ask`;
+    case 'unsigned':
+      return `call ${call.number} of ${of} waits for a new sign-in`;
+    default:
+      return `call ${call.number} of ${of} is running`;
+  }
+}
+
+/** Machines take a key by which an event happens once. */
+function hasKey(
+  element: { readonly access?: { readonly machine?: unknown } | undefined } | undefined,
+  args: Readonly<Record<string, JsonValue>>,
+): boolean {
+  return element?.access?.machine !== undefined && typeof args.idempotencyKey === 'string';
+}
+
+/** A call of a script returns its result; its task is the run. */
+function withoutTasks(capabilities: ClientCapabilities): ClientCapabilities {
+  const { extensions } = capabilities;
+  if (!isObject(extensions) || !Object.hasOwn(extensions, TASKS_EXTENSION)) return capabilities;
+  const { [TASKS_EXTENSION]: _, ...others } = extensions;
+  return { ...capabilities, extensions: others };
+}
+
+/** The approval for which a call waits, or which was refused. */
+function approvalIn(
+  outcome: Outcome,
+): { readonly id: string; readonly state: string; readonly text: string } | undefined {
+  if (!outcome.ok || outcome.result.kind !== 'call' || outcome.result.result.isError !== true) return undefined;
+  const { _meta: meta, content } = outcome.result.result;
+  const approval = isObject(meta) ? meta[META.approval] : undefined;
+  if (!isObject(approval) || typeof approval.id !== 'string' || typeof approval.state !== 'string') return undefined;
+  const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+  return { id: approval.id, state: approval.state, text };
+}
