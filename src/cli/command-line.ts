@@ -38,7 +38,8 @@ const commands: Readonly<Record<string, () => Promise<{ readonly main: Main }>>>
  * @param args the words after `troupe`
  */
 export function troupe(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  return runCommand(io, () => dispatch(args, io));
+  const [first = ''] = args;
+  return runCommand(io, Object.hasOwn(commands, first) ? `troupe ${first}` : 'troupe', () => dispatch(args, io));
 }
 
 /** @throws {UsageError} */

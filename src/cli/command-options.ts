@@ -20,6 +20,7 @@ export interface CommandLine {
  *
  * @param options the options of the command, each with the placeholder of its value; the empty string for a flag. A
  *   placeholder that ends with `…` marks an option that may occur several times
+ * @param other the words about an unknown option that resembles none of the options
  * @returns undefined for `--help`
  * @throws {UsageError} for an unknown option, or an option without its value
  */
@@ -27,6 +28,7 @@ export function readOptions(
   command: string,
   args: readonly string[],
   options: Readonly<Record<string, string>>,
+  other: (name: string) => string = () => '',
 ): CommandLine | undefined {
   const split = args.indexOf('--');
   const ours = split === -1 ? args : args.slice(0, split);
@@ -54,13 +56,8 @@ export function readOptions(
     const all = Object.entries(options).map(([name, value]) => `--${name} ${value}`.trimEnd());
     const [why = ''] = messageOf(error).split('. ');
     const [, unknown] = /^Unknown option '(--[^']*)'$/.exec(why) ?? [];
-    const meant =
-      unknown === undefined
-        ? ''
-        : suggestion(
-            unknown,
-            [...Object.keys(options), 'help'].map((name) => `--${name}`),
-          );
+    const known = [...Object.keys(options), 'help'].map((name) => `--${name}`);
+    const meant = unknown === undefined ? '' : suggestion(unknown, known) || other(unknown.slice('--'.length));
     throw new UsageError(`troupe ${command}: ${why}${meant}. Valid options: ${[...all, '--help'].join(', ')}`);
   }
 }

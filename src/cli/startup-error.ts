@@ -7,7 +7,9 @@ import { OWN } from '../core/kernel/package-files.ts';
 import { messageOf, stackOf } from '../core/protocol/json.ts';
 
 /** Errors whose names add nothing to their messages. */
-const PLAIN: ReadonlySet<string> = new Set(['Error', 'DefinitionError', 'SchemaError', 'TemplateError', 'StoreError']);
+const PLAIN: ReadonlySet<string> = new Set([
+  ...['Error', 'DefinitionError', 'SchemaError', 'TemplateError', 'StoreError', 'ConfigurationError'],
+]);
 
 /** A location in a stack: `file:///a/b.ts:3:7`, `/a/b.ts:3`. A reload adds `?troupe=2` to the path. */
 const LOCATION = /(file:\/\/\/?[^\s?()]+?|(?:\/|[A-Za-z]:\\)[^\n?():]*?)(?:\?[^\s:]*)?:(\d+(?::\d+)?)(?=$|[\s)])/;

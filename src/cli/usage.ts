@@ -20,16 +20,17 @@ export function inCommand<T>(command: string, read: () => T): T {
   }
 }
 
-/** Runs a command, and prints on stderr why it fails. @returns its exit code */
+/** Runs a command, and prints on stderr why it fails. @param name such as `troupe call`. @returns its exit code */
 export async function runCommand(
   { stderr }: Pick<CommandIo, 'stderr'>,
+  name: string,
   command: () => Promise<ExitCode>,
 ): Promise<ExitCode> {
   logTo(stderr);
   try {
     return await command();
   } catch (error) {
-    return reportFailure('troupe', error);
+    return reportFailure(name, error);
   }
 }
 
@@ -43,7 +44,8 @@ export function print({ stdout }: Pick<CommandIo, 'stdout'>, text: string): numb
 export function reportFailure(what: string, error: unknown, path?: string): number {
   // Compares the name, not the class: the bundled entry file contains its own copy of UsageError (bundle.ts).
   if (error instanceof Error && error.name === 'UsageError') {
-    say(`${error.message} (see troupe --help)`, 'error');
+    const [, command = ''] = /^troupe( [a-z]+): /.exec(error.message) ?? [];
+    say(`${error.message} (see troupe${command} --help)`, 'error');
     return 2;
   }
   say(`${what}: ${startupError(error, path)}`, 'error');

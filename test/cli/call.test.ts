@@ -156,13 +156,18 @@ test('values are converted by the schema of the tool', () => {
     either: '7',
   });
   assert.equal(order('name=a=b:=c'), { name: 'a=b:=c' });
+  // As a number, each of these would be another text.
+  for (const either of ['007', '+49', '.5', '1.'])
+    assert.equal(order('name=', `either=${either}`), { name: '', either });
+  assert.equal(order('name=', 'price=007'), { name: '', price: 7 });
   const open = { name: 'open', inputSchema: { type: 'object', additionalProperties: true } };
-  assert.equal(toolArguments(open, readWords('', ['a=1', 'b:=1']), '{"c":2}'), { c: 2, a: '1', b: 1 });
+  assert.equal(toolArguments(open, readWords('', ['a=1', 'b:=1']), { c: 2 }), { c: 2, a: '1', b: 1 });
 });
 
 for (const [words, message] of [
   [['name=a', 'count=1.5'], 'troupe call: order: count: expected number, got 1.5'],
   [['name=a', 'gift=yes'], 'gift: expected boolean, got yes'],
+  [['name=a', 'count='], 'count: expected number, got an empty text'],
   [['name=a', 'where={'], 'where: expected object, got {'],
   [['name=a', 'size=large'], "size: expected 'small' | 1, got large"],
   [['name=a', 'conut=1'], 'unknown key conut (did you mean count?). The tool is order('],
@@ -415,7 +420,18 @@ built('--args is read from a file', async () => {
   assert.is((await troupe('call', url(), 'add', '--args', `@${file}`, 'b=9')).out, '{\n  "sum": 10\n}\n');
   const missing = await troupe('call', url(), 'add', '--args', '@gone.json');
   assert.is(missing.code, 2);
-  assert.match(missing.err, '--args: expected @FILE that can be read, got @gone.json');
+  assert.match(missing.err, '--args: expected @FILE that can be read, or - for stdin, got @gone.json');
+});
+
+built('--args - reads stdin', async () => {
+  const running = new Running(['call', url(), 'add', '--args', '-', 'b=9'], { raw: true });
+  running.feed('{"a":1,\n"b":1}\n');
+  await running.end();
+  assert.is(await running.exit, 0);
+  assert.is(running.out, '{\n  "sum": 10\n}\n');
+  const empty = await troupe('call', url(), 'add', '--args', '-');
+  assert.is(empty.code, 2);
+  assert.match(empty.err, '--args: expected JSON, @FILE, or - for stdin, got nothing');
 });
 
 built(
@@ -513,6 +529,12 @@ for (const [title, args, code, message] of [
   ['a misspelled tool', ['ad'], 2, 'unknown tool ad (did you mean add?)'],
   ['a misspelled key', ['add', 'a=1', 'bb=1'], 2, 'unknown key bb. The tool is add(a: number, b: number)'],
   ['a misspelled option', ['add', '--jsn'], 2, "Unknown option '--jsn' (did you mean --json?)"],
+  [
+    'an argument with dashes',
+    ['add', '--first', '1'],
+    2,
+    "Unknown option '--first' (an argument of a tool has no dashes: first=VALUE)",
+  ],
   ['a misspelled prompt', ['--prompt', 'reviw'], 2, 'unknown prompt reviw (did you mean review?)'],
   ['an unknown resource', ['--read', 'other://1'], 1, 'code -32602'],
   ['a wrong era', ['--era', 'old'], 2, '--era: expected legacy or modern, got old'],

@@ -1,9 +1,9 @@
 /** Text, patterns and schemas of a server at the command line: none controls the terminal, hangs the command, or hides a key. */
 
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { readWords, toolArguments } from '../../src/cli/call/call-arguments.ts';
+import { readArguments, readWords, toolArguments } from '../../src/cli/call/call-arguments.ts';
 import { readCallTarget } from '../../src/cli/call/call-target.ts';
 import { ResultText } from '../../src/cli/call/result-text.ts';
 import { listingText } from '../../src/cli/call/server-listing.ts';
@@ -314,7 +314,7 @@ test('a schema that refers to itself, or has thousands of alternatives, is read 
   }
 });
 
-test('an id above 2^53 reaches the server as it was typed, in words, lists and JSON', () => {
+test('an id above 2^53 reaches the server as it was typed, in words, lists and JSON', async () => {
   const inputSchema = {
     type: 'object',
     properties: { id: { type: 'integer' }, ids: { type: 'array', items: { type: 'integer' } }, o: {} },
@@ -329,7 +329,7 @@ test('an id above 2^53 reaches the server as it was typed, in words, lists and J
   const given = toolArguments(
     { name: 't', inputSchema } as unknown as Parameters<typeof toolArguments>[0],
     [],
-    `{"id":${id}}`,
+    await readArguments(`{"id":${id}}`, { cwd: '.', stdin: Readable.from([]) }),
   );
   assert.is(writeJson(given), `{"id":${id}}`);
 });

@@ -24,6 +24,10 @@ const FILES = {
   'throws.ts': "const read = () => { throw new TypeError('no config\\nin here'); };\n\nread();\n",
   'text.ts': "throw 'just text';\n",
   'timer.ts': "setTimeout(() => { throw new Error('too late'); }, 1);\nsetTimeout(() => {}, 60_000);\n",
+  // XState throws it 13 frames below the author's line.
+  'chart.ts': `import { createMachine } from '${import.meta.resolve('xstate')}';
+export default createMachine({ initial: 'a', states: { a: { on: { go: 'outt' } } } });
+`,
   'options.ts': `import { createServer } from '${TROUPE}';\nexport default createServer({ name: 'x' });\n`,
 };
 
@@ -35,6 +39,7 @@ const EXPECTED: readonly (readonly [file: string, line: RegExp])[] = [
   ['throws.ts', /TypeError: no config in here \(at .*\/throws\.ts:1:\d+\)$/],
   ['text.ts', /: just text$/],
   ['timer.ts', /: too late \(at .*\/timer\.ts:1:\d+\)$/],
+  ['chart.ts', /Child state 'outt' does not exist on '\(machine\)' \(at .*\/chart\.ts:2:\d+\)$/],
   [
     'options.ts',
     /createServer: version: expected a string such as "1\.0\.0", got nothing \(at .*\/options\.ts:2:\d+\)$/,
@@ -84,7 +89,7 @@ const NOTHING: readonly (readonly [target: string, code: number, line: RegExp])[
   ['never.mjs', 1, /its module never finishes: a top-level await waits for something that cannot happen/],
   ['exits.mjs', 7, /cannot serve .*exits\.mjs: it ended its process with code 7 before it listened$/],
   ['nothing', 1, /no module in the directory exports a server, a tool, a resource or a prompt$/],
-  ['gone.mjs', 2, /there is no such file or directory \(see troupe --help\)$|gone\.mjs.* \(see troupe --help\)$/],
+  ['gone.mjs', 2, /gone\.mjs.* \(see troupe (run|serve) --help\)$/],
 ];
 
 for (const args of [['run'], ['run', '--no-supervisor'], ['serve', '--socket', 's.sock']])
@@ -162,7 +167,7 @@ test('a system error is reported in one line', async () => {
   chmodSync(tree.at('closed'), 0o500);
   const cli = new Cli(['serve', 'server.ts', '--socket', 'closed/s.sock', '--data', 'closed/data'], { cwd: tree.path });
   assert.is(await cli.exit, 2);
-  assert.match(cli.err, /^troupe serve: --data: .*EACCES.* \(see troupe --help\)\n$/);
+  assert.match(cli.err, /^troupe serve: --data: .*EACCES.* \(see troupe serve --help\)\n$/);
 });
 
 test('a directory that its file system refuses to create is reported in one line, not waited for', async () => {

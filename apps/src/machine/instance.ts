@@ -43,7 +43,8 @@ export function isInstance(value: unknown): value is Instance {
 /** The instance in a result: as views show it, or as a model reads it where the host drops the rest. */
 export function instanceIn(result: ToolResult): Instance | undefined {
   const found = [forView(result).live, result.structuredContent].find(isInstance);
-  return result.isError ? undefined : found;
+  // A call that made its instance fail is an error, and shows the failed instance.
+  return result.isError && found?.status !== 'failed' ? undefined : found;
 }
 
 /** Milliseconds since 1970. */

@@ -142,8 +142,8 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
       if (!isNotOffered(error)) tell(word('lost'), true);
       return reasonOf(error);
     }
-    if (result.isError) return refusalOf(result);
     const found = instanceIn(result);
+    if (result.isError && !found) return refusalOf(result);
     if (found) apply(found);
     const sentence = `${machine} ${instance?.handle}: ${state.textContent}, by the user in the view`;
     // The next answer of the server has it, too: many hosts do not offer this.

@@ -1,6 +1,7 @@
 /** Converts the `key=value` words of a command line by a JSON Schema. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
 import { copyNumbers, keepNumber, keepNumbers } from '../../core/protocol/json-text.ts';
@@ -10,6 +11,7 @@ import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { anyShape, type ObjectShape, resolveReference, shapesOf } from '../../core/schema/object-shapes.ts';
 import { typeOf } from '../../core/schema/written-types.ts';
 import { promptSignatureOf, signatureOf } from '../../gateway/tool-signature.ts';
+import type { CommandIo } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 
 /** A word `key=value`, or `key:=JSON`. */
@@ -21,9 +23,15 @@ export interface Word {
 
 export type Converted = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false };
 
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+/** A number as JSON writes it (RFC 8259, section 6). */
+const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
+
 /** References and compositions that are followed until a schema counts as recursive, and schemas that are read. */
 const MAX_DEPTH = 8;
 const MAX_SCHEMAS = 500;
+/** Bytes that are read from stdin. */
+const MAX_BYTES = 2 ** 26;
 
 /** @param what the words, for the message of an error. @throws {UsageError} for a word that is not `key=value` */
 export function readWords(what: string, words: readonly string[]): Word[] {
@@ -38,19 +46,16 @@ export function readWords(what: string, words: readonly string[]): Word[] {
 /**
  * The arguments of a call.
  *
- * @param given `--args`: JSON, or `@FILE`; the words add to it
- * @param cwd the directory of a relative FILE
+ * @param base `--args`; the words add to it
  * @throws {UsageError} for an unknown key, a value of another type, and a missing key
  */
 export function toolArguments(
   tool: Pick<Tool, 'name' | 'inputSchema'>,
   words: readonly Word[],
-  given: string | undefined,
-  cwd = process.cwd(),
+  base: JsonObject = {},
 ): JsonObject {
   const { name, inputSchema } = tool;
   const what = `troupe call: ${name}`;
-  const base = given === undefined ? {} : readArgs(given, cwd);
   const keys = byKey(words);
   const shapes = shapesOf(inputSchema);
   // The words choose the alternative: the first whose members they all fit, and that misses nothing.
@@ -137,7 +142,8 @@ export function readValue(
   if (converted.ok) return converted;
   if (more.length > 0 && !shapeOf(schema, root).types.has('array'))
     return { problem: 'expected one value, got several' };
-  return { problem: `expected ${visibleLine(typeOf(schema, root))}, got ${only?.text ?? 'none'}` };
+  const got = only === undefined ? 'none' : only.text === '' ? 'an empty text' : only.text;
+  return { problem: `expected ${visibleLine(typeOf(schema, root))}, got ${got}` };
 }
 
 /** The arguments of a prompt, which are texts. @throws {UsageError} */
@@ -196,7 +202,9 @@ export function convert(text: string, schema: unknown, root: unknown): Converted
   }
   if (types.has('boolean') && (text === 'true' || text === 'false')) return { ok: true, value: text === 'true' };
   if (types.has('null') && text === 'null') return { ok: true, value: null };
-  if ((types.has('number') || types.has('integer')) && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) {
+  // Where a text is allowed, too, 007 is one: as a number it would lose its zeros.
+  const numbers = types.has('string') ? JSON_NUMBER : NUMBER;
+  if ((types.has('number') || types.has('integer')) && numbers.test(text)) {
     const value = Number(text);
     if (types.has('number') || Number.isInteger(value)) return { ok: true, value };
   }
@@ -253,25 +261,45 @@ function isLiteralOf(value: JsonValue | undefined, schemas: readonly unknown[], 
   });
 }
 
-function readArgs(given: string, cwd: string): JsonObject {
+/**
+ * Reads `--args`.
+ *
+ * @param given JSON, `@FILE`, or `-` for stdin
+ * @throws {UsageError}
+ */
+export async function readArguments(
+  given: string,
+  { cwd, stdin }: Pick<CommandIo, 'cwd' | 'stdin'>,
+): Promise<JsonObject> {
   const what = 'troupe call: --args';
   let text = given;
-  if (given.startsWith('@'))
+  if (given === '-') text = await readAll(stdin, what);
+  else if (given.startsWith('@'))
     try {
       text = readFileSync(resolve(cwd, given.slice(1)), 'utf8');
     } catch (error) {
-      throw new UsageError(`${what}: expected @FILE that can be read, got ${given}: ${messageOf(error)}`);
+      throw new UsageError(
+        `${what}: expected @FILE that can be read, or - for stdin, got ${given}: ${messageOf(error)}`,
+      );
     }
-  const value = readJsonWord(what, text);
-  if (!isJsonObject(value)) throw new UsageError(`${what}: expected a JSON object, got ${text.slice(0, 100)}`);
+  const value = parsed(text);
+  const got = text.trim() === '' ? 'nothing' : text.slice(0, 100);
+  if (value === undefined) throw new UsageError(`${what}: expected JSON, @FILE, or - for stdin, got ${got}`);
+  if (!isJsonObject(value)) throw new UsageError(`${what}: expected a JSON object, got ${got}`);
   return value;
 }
 
-/** @throws {UsageError} */
-function readJsonWord(what: string, text: string): JsonValue {
-  const value = parsed(text);
-  if (value === undefined) throw new UsageError(`${what}: expected JSON, got ${text.slice(0, 100)}`);
-  return value;
+/** @throws {UsageError} for more than a message may have */
+async function readAll(stdin: Readable, what: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stdin) {
+    const part = Buffer.from(chunk);
+    bytes += part.length;
+    if (bytes > MAX_BYTES) throw new UsageError(`${what}: expected at most ${MAX_BYTES} bytes on stdin, got more`);
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function parsed(text: string): JsonValue | undefined {

@@ -3,10 +3,10 @@
 import { ClientError } from '../../client/client-errors.ts';
 import type { Client } from '../../client/client-interface.ts';
 import type { CallOptions, ConnectOptions } from '../../client/client-options.ts';
-import { messageOf } from '../../core/protocol/json.ts';
+import { type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { suggestion } from '../../core/protocol/near-miss.ts';
 import { visibleJson, visibleLine } from '../../core/protocol/visible-text.ts';
-import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
+import { promptArguments, readArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { EXIT, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { ProgressBar } from '../call/progress-bar.ts';
@@ -21,7 +21,7 @@ import { print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
   json: '',
-  args: 'JSON|@FILE',
+  args: 'JSON|@FILE|-',
   answer: 'KEY=VALUE…',
   read: 'URI',
   prompt: 'NAME',
@@ -56,7 +56,8 @@ TARGET is one of
 KEY=VALUE is converted by the tool's schema. Repeat a KEY to fill a list.
 KEY:=JSON passes JSON as it is.
 
-  --args JSON|@FILE      all arguments as a JSON object; KEY=VALUE adds to it
+  --args JSON|@FILE|-    all arguments as a JSON object, from FILE, or from stdin;
+                         KEY=VALUE adds to it
   --json                 print the result, or the list, as JSON, and nothing else
   --read URI             read a resource
   --prompt NAME          get a prompt
@@ -88,7 +89,7 @@ arguments; 3 no connection; 4 not signed in; 130 interrupted.
 
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const line = readOptions('call', args, OPTIONS);
+  const line = readOptions('call', args, OPTIONS, (name) => ` (an argument of a tool has no dashes: ${name}=VALUE)`);
   if (!line) return print(io, HELP);
   const { values, lists, positionals, rest } = line;
   const json = values.json !== undefined;
@@ -96,9 +97,9 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const target = readCallTarget('call', positionals, rest, lists.header ?? [], io, {
     ...{ caller, data: values.data, openapi: values.openapi, baseUrl: values['base-url'] },
   });
-  const request = readRequest(line, target.words);
+  const request = await readRequest(line, target.words, io);
   const answers = readWords('troupe call: --answer', lists.answer ?? []);
-  const interactive = hasTerminal(io);
+  const interactive = hasTerminal(io) && values.args !== '-';
   // Without a person and without `--answer` the client declares no questions: it could only refuse them.
   const answering = interactive || answers.length > 0;
   const bar = new ProgressBar(io.stderr);
@@ -184,10 +185,10 @@ type Request =
       readonly type: 'tool';
       readonly name: string;
       readonly words: readonly Word[];
-      readonly args: string | undefined;
+      readonly args: JsonObject | undefined;
     };
 
-function readRequest({ values }: CommandLine, words: readonly string[]): Request {
+async function readRequest({ values }: CommandLine, words: readonly string[], io: CommandIo): Promise<Request> {
   const { read, prompt, args } = values;
   if (read !== undefined && prompt !== undefined)
     throw new UsageError('troupe call: expected --read or --prompt, got both');
@@ -201,7 +202,12 @@ function readRequest({ values }: CommandLine, words: readonly string[]): Request
     return { type: 'prompt', name: prompt, words: readWords(`troupe call: prompt ${prompt}`, words) };
   const [name, ...more] = words;
   if (name === undefined) return { type: 'list' };
-  return { type: 'tool', name, words: readWords(`troupe call: ${name}`, more), args };
+  return {
+    type: 'tool',
+    name,
+    words: readWords(`troupe call: ${name}`, more),
+    args: args === undefined ? undefined : await readArguments(args, io),
+  };
 }
 
 function readEra(era: string | undefined): Pick<ConnectOptions, 'eras'> {
@@ -281,7 +287,7 @@ async function run(
           request.name,
           tools.map(({ name }) => name),
         );
-      const result = await client.call(tool.name, toolArguments(tool, request.words, request.args, io.cwd), options);
+      const result = await client.call(tool.name, toolArguments(tool, request.words, request.args), options);
       const failed = result.isError === true;
       if (!json && result.content.length === 0 && result.structuredContent === undefined) note(EMPTY);
       if (json) io.stdout.write(shown(result));

@@ -1,4 +1,5 @@
 /** `troupe open RECORDING`: shows a recording in the inspector, without a running server. */
+import { existsSync } from 'node:fs';
 import { openInBrowser } from '../../client/browser.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
@@ -29,9 +30,12 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   if (file === undefined || more.length > 0)
     throw new UsageError(`troupe open: expected one RECORDING, got ${positionals.join(' ') || 'none'}`);
   const port = portOf(values.port);
+  const path = absolutePath(io, file);
+  if (!existsSync(path))
+    throw new UsageError(`troupe open: expected RECORDING, a file, got ${visibleLine(file)}: no such file`);
   try {
     const log = (message: string): void => say(`troupe open: ${message}`);
-    const page = await openRecording(absolutePath(io, file), { port, clock: io.clock, log });
+    const page = await openRecording(path, { port, clock: io.clock, log });
     say(`troupe open: ${visibleLine(file)} at ${page.url}`);
     // The listener keeps no process alive.
     const hold = io.clock.hold();

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import { systemClock } from '../../core/kernel/clock.ts';
 import { isObject } from '../../core/protocol/json.ts';
+import { withDeepStacks } from '../../features/discovery/deep-stacks.ts';
 import { type Exports, loadModule } from '../../features/discovery/load-module.ts';
 import { NothingOffered, readExports } from '../../features/discovery/module-exports.ts';
 import { nearest } from '../../features/discovery/node-loader.ts';
@@ -70,7 +71,7 @@ type Started =
  */
 async function start(path: string, generation: number, listens: Promise<unknown>): Promise<Started> {
   const loading = loadModule(path, generation);
-  const exports = await Promise.race([loading, listens.then(() => undefined)]);
+  const exports = await withDeepStacks(() => Promise.race([loading, listens.then(() => undefined)]));
   if (!exports) {
     const loaded = loading.then(
       () => {},

@@ -1,6 +1,7 @@
 /** Loads a program without serving it: its servers, and what its modules export. */
 import { systemClock } from '../../core/kernel/clock.ts';
 import { type Launcher, launchedBy } from '../../core/server/launcher.ts';
+import { withDeepStacks } from '../../features/discovery/deep-stacks.ts';
 import { type Exports, loadModule } from '../../features/discovery/load-module.ts';
 import { findModules } from '../../features/discovery/module-files.ts';
 import { isServer, type Server } from '../../features/server/server.ts';
@@ -42,7 +43,7 @@ export async function loadUnserved(
   const files = kind === 'file' ? [path] : (await findModules(path)).files;
   const loaded: (readonly [string, Exports])[] = [];
   for (const file of files) {
-    const exports = await Promise.race([loadModule(file, 0), listening.then(() => undefined)]);
+    const exports = await withDeepStacks(() => Promise.race([loadModule(file, 0), listening.then(() => undefined)]));
     if (exports) loaded.push([file, exports]);
   }
   const exported = loaded.flatMap(([file, exports]) =>

@@ -111,7 +111,7 @@ export async function workFor([node = '', , json = '', ...rest]: readonly string
   // As if node had been started with the program.
   process.argv = [node, work.target.path, ...rest];
   const io = processIo();
-  endProcess(await runCommand(io, () => serveWorker(work, io)));
+  endProcess(await runCommand(io, 'troupe run', () => serveWorker(work, io)));
 }
 
 function isStdio({ name }: Transport): boolean {

@@ -89,9 +89,19 @@ export const elicit: PromiseActorLogic<Answered<unknown>, Elicitation> = asking(
 export function elicitWith<const S extends AuthorSchema>(
   schema: S,
 ): PromiseActorLogic<Answered<Infer<S>>, { readonly message: string }> {
-  return asking('the user', ({ input, self, signal }) =>
+  const logic = asking<Answered<Infer<S>>, { readonly message: string }>('the user', ({ input, self, signal }) =>
     asked(self, signal, { elicit: { message: input.message, schema } }),
   );
+  forms.set(logic, { schema });
+  return logic;
+}
+
+/** The schemas of {@link elicitWith}, by its logic. */
+const forms = processWide('troupe.forms', () => new WeakMap<object, { readonly schema: AuthorSchema }>());
+
+/** Returns the schema of a fixed form; undefined for any other logic. */
+export function formOf(logic: unknown): { readonly schema: AuthorSchema } | undefined {
+  return typeof logic === 'object' && logic !== null ? forms.get(logic) : undefined;
 }
 
 /** Asks the user to open a page, like `ctx.elicitUrl`. */

@@ -7,6 +7,7 @@ import { systemClock } from '../../core/kernel/clock.ts';
 import { durationOf } from '../../core/kernel/duration.ts';
 import type { OperatorLog } from '../../core/kernel/operator-log.ts';
 import { launcher } from '../../core/server/launcher.ts';
+import { withDeepStacks } from './deep-stacks.ts';
 import { loading, nextGeneration } from './generation.ts';
 import { loadModule } from './load-module.ts';
 import { type Offers, readExports } from './module-exports.ts';
@@ -137,7 +138,7 @@ export async function load(
 }
 
 async function readModule(path: string, generation: number): Promise<Offers> {
-  return readExports(await loadModule(path, generation), path);
+  return readExports(await withDeepStacks(() => loadModule(path, generation)), path);
 }
 
 /** Registers the loaded modules in place of what the same paths registered before, and logs the failures. */

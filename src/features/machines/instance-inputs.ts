@@ -5,6 +5,7 @@ import { CannotAsk, Unanswered } from '../../core/execution/input-errors.ts';
 import type { Answers, AnyQuestion, Questions } from '../../core/execution/questions.ts';
 import { actorPath } from '../../core/kernel/charts/system-actors.ts';
 import { isObject, type JsonValue } from '../../core/protocol/json.ts';
+import { SchemaError } from '../../core/schema/schema-error.ts';
 import { compileForm } from '../asking/form.ts';
 import { formFieldsOf } from '../asking/form-model.ts';
 import type { Invoked } from '../asking/invocations.ts';
@@ -197,6 +198,12 @@ export class InstanceInputs implements Invoked {
       if (!this.#open.has(open)) return undefined;
       // A view can answer what the client's own dialogs cannot ask.
       if (inView && error instanceof CannotAsk) return undefined;
+      // No client can show such a form: a question that stays open would hide the mistake of its author.
+      if (error instanceof SchemaError) {
+        open.fail(error);
+        await over;
+        return undefined;
+      }
       // The question stays open. Only the call that caused it reports to the machine that its client cannot be asked.
       if (!(error instanceof CannotAsk) || open.ordinal <= since) return questionClosed(open.question, { error });
       open.fail(error);

@@ -1,6 +1,8 @@
 /** Walks a machine for the guards, actions, actors and delays that it names, before its first client reaches one of them. */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { isObject } from '../../core/protocol/json.ts';
+import type { AuthorSchema } from '../../core/schema/schema-types.ts';
+import { formOf } from '../asking/invocations.ts';
 
 /** The kinds of implementations, and the form in which an author writes one. */
 const FORMS = {
@@ -23,6 +25,12 @@ interface Reference {
 /** A delay whose duration does not depend on the context. */
 interface FixedDelay {
   readonly ms: number;
+  readonly where: string;
+}
+
+/** A form whose schema does not depend on the context. */
+interface FixedForm {
+  readonly schema: AuthorSchema;
   readonly where: string;
 }
 
@@ -50,8 +58,14 @@ export function fixedDelays(machine: AnyStateMachine): readonly FixedDelay[] {
   return new Walk(machine).delays;
 }
 
+/** The forms that a machine asks with `elicitWith(schema)`, each with its first place. */
+export function fixedForms(machine: AnyStateMachine): readonly FixedForm[] {
+  return new Walk(machine).forms;
+}
+
 class Walk {
   readonly missing: Reference[] = [];
+  readonly forms: FixedForm[] = [];
   readonly delays: FixedDelay[] = [];
   readonly #implementations: AnyStateMachine['implementations'];
   readonly #prefix: string;
@@ -122,10 +136,13 @@ class Walk {
 
   /** An actor that is a machine names implementations of its own. */
   #inner(logic: unknown, prefix: string): void {
+    const form = formOf(logic);
+    if (form) this.forms.push({ ...form, where: prefix.replace(/ › $/, '') });
     if (!isMachine(logic) || this.#seen.has(logic)) return;
     const inner = new Walk(logic, prefix, this.#seen);
     this.missing.push(...inner.missing);
     this.delays.push(...inner.delays);
+    this.forms.push(...inner.forms);
   }
 
   #named(kind: Kind, name: string, where: string, found: (implementation: unknown) => void): void {

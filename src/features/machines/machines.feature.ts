@@ -15,6 +15,7 @@ import { audit } from '../guard/audit/audit.feature.ts';
 import { skills } from '../skills/skills.feature.ts';
 import { workers } from '../workers/workers.feature.ts';
 import { endlessCycle } from './cycles.ts';
+import { unaskableForms } from './form-checks.ts';
 import { chartUri, handleUri } from './handle-record.ts';
 import { Handles } from './handles.ts';
 import { missingImplementations } from './machine-references.ts';
@@ -98,12 +99,12 @@ const ANSWER_IN_VIEW =
 
 /**
  * @throws {DefinitionError} if a machine loops without end as soon as it starts, which no timer could interrupt
- *   (R-14), or names an implementation that it does not have
+ *   (R-14), or names an implementation that it does not have, or asks a form that no client can show
  */
 function checkSettles({ name, machine }: AnyTool): void {
   // If it is not a machine, the check of the definition rejects it by name.
   if (typeof machine?.transition !== 'function') return;
-  const missing = missingImplementations(machine);
+  const missing = [...missingImplementations(machine), ...unaskableForms(machine)];
   if (missing.length > 0) throw new DefinitionError(`tool "${name}": machine: ${missing.join('\n- ')}`);
   const cycle = endlessCycle(machine);
   if (!cycle) return;

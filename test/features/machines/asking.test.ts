@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { assign, fromPromise, setup } from 'xstate';
 import type { Context } from '../../../src/core/execution/context.ts';
 import { CannotAsk, Unanswered } from '../../../src/core/execution/input-errors.ts';
+import { SchemaError } from '../../../src/core/schema/schema-error.ts';
 import { elicitWith } from '../../../src/features/asking/invocations.ts';
 import { courseText } from '../../../src/features/machines/course.ts';
 import type { Caller } from '../../../src/features/machines/machine-definition.ts';
@@ -262,4 +263,14 @@ test('a machine gets an error if the client of the call that led to its question
     calling(() => Promise.reject(new Unanswered('too late'))),
   );
   assert.is(unanswered.asks?.length, 1);
+});
+
+test('a form that its author has written wrong fails the invocation, whoever is asked', async () => {
+  const { handles } = await stage([kind]);
+  const { handle } = await handles.create('parcel', {}, ALICE);
+  const wrong = () => Promise.reject(new SchemaError('elicit', '#', 'the schema is nothing', 'pass a schema'));
+  await handles.send('parcel', handle, PACK, ALICE);
+  const failed = await handles.get('parcel', handle, calling(wrong));
+  assert.is(failed.state, 'cart');
+  assert.match(String((failed.view as { why: string }).why), /the schema is nothing; pass a schema/);
 });

@@ -14,7 +14,7 @@ import {
   spawnChild,
   stateIn,
 } from 'xstate';
-import { createServer, elicit, type ServerOptions } from '../../../src/index.ts';
+import { createServer, elicit, elicitWith, type ServerOptions } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 
@@ -142,6 +142,28 @@ test('a tool of a machine is checked as well', () => {
     () => server.tool('run', { machine }),
     'tool "run": machine: actor "work" (state "a", invoke) has no implementation: write setup({ actors: { work: fromPromise(',
   );
+});
+
+test('a fixed form that no client can show is an error, also of a tool, of an inner machine and of an earlier version', () => {
+  const nested = { type: 'object', properties: { a: { type: 'object', properties: { b: { type: 'string' } } } } };
+  const asking = (schema: object) =>
+    setup({ actors: { ask: elicitWith(schema as never) } }).createMachine({
+      initial: 'asking',
+      states: { asking: { invoke: { src: 'ask', input: { message: 'Sure?' } }, on: { go: {} } } },
+    });
+  const problem =
+    'state "asking", invoke of "ask": at #/properties/a: property "a" is an object, but a form is flat; make each';
+  assert.ok(register(asking(nested)).message.startsWith(`machine "m": ${problem}`), register(asking(nested)).message);
+  assert.is(register(asking({ type: 'object', properties: { a: { type: 'string' } } })).message, '');
+  const outer = setup({ actors: { inner: asking(nested) } }).createMachine({
+    invoke: { src: 'inner' },
+    on: { go: {} },
+  });
+  assert.match(register(outer).message, 'the machine, invoke of "inner" › state "asking", invoke of "ask": at #');
+  const earlier = { ...EVENTS, version: '2', previous: { 1: asking(nested) } };
+  assert.match(register(createMachine({ on: { go: {} } }), earlier).message, `version 1: ${problem}`);
+  const server = createServer({ name: 'm', version: '1.0.0' });
+  assert.throws(() => server.tool('run', { machine: asking(nested) }), `tool "run": machine: ${problem}`);
 });
 
 test('a delay that an instance does not live to see is an error, and one that is longer than its time without use is none', () => {

@@ -68,9 +68,12 @@ export function answerWith(view: HandleView, naming: Naming, does: string, meta:
     `${naming.name} ${view.handle}: ${stateText(view)}`,
     ...about(view),
   ];
+  // Who looks at a failed instance has succeeded. Who made it fail has not.
+  const failed = view.status === 'failed' && does !== 'get' && does !== 'end';
   return withNames(data, next(view, naming), naming, meta, (text) => ({
     content: [{ type: 'text', text }],
     structuredContent: viewData(view),
+    ...(failed ? { isError: true } : {}),
   }));
 }
 

@@ -1,5 +1,5 @@
 /** Compiles an author's machine: its tools, its resources, and its definition for the handles. */
-import type { AnyMachineSnapshot } from 'xstate';
+import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import { eventsOf, fingerprint, readChart, takers } from '../../../core/kernel/charts/chart.ts';
 import type { ChartNode } from '../../../core/kernel/charts/chart-node.ts';
 import { describe, isObject } from '../../../core/protocol/json.ts';
@@ -7,6 +7,7 @@ import { checkMembers, DefinitionError } from '../../../core/registry/definition
 import type { PageResource } from '../../apps/app-page.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { MACHINE_MEMBERS } from '../definition-members.ts';
+import { unaskableForms } from '../form-checks.ts';
 import { checkMachine } from '../machine-checks.ts';
 import type { MachineKind } from '../machine-definition.ts';
 import { missingImplementations } from '../machine-references.ts';
@@ -75,12 +76,16 @@ function missingEvents({ events }: Partial<AnyMachine>, chart: ChartNode): reado
   return [`events: expected at least one event that clients may send, got none. ${write}`];
 }
 
-/** The missing implementations of the machine, and of the earlier versions on which instances finish. */
+/** What the machine, and the earlier versions on which instances finish, could not do. */
 function missingIn({ machine, previous = {} }: AnyMachine): readonly string[] {
+  const problems = (each: AnyStateMachine): readonly string[] => [
+    ...missingImplementations(each),
+    ...unaskableForms(each),
+  ];
   const earlier = Object.entries(previous).flatMap(([version, old]) =>
-    missingImplementations(old).map((text) => `version ${version}: ${text}`),
+    problems(old).map((text) => `version ${version}: ${text}`),
   );
-  return [...missingImplementations(machine), ...earlier];
+  return [...problems(machine), ...earlier];
 }
 
 /** The tools that every machine has. */

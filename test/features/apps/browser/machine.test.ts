@@ -376,6 +376,12 @@ test('the end shows each outcome once', async () => {
   assert.is(await other.view.locator('.state').textContent(), 'Failed');
   assert.not.match((await other.view.locator('main').textContent()) ?? '', /incident/);
   await other.page.close();
+  // The call that creates an instance is an error if the instance fails at once.
+  const atOnce = await opened();
+  const failed = order({ status: 'failed', state: 'paying', accepts: [], version: 50 });
+  await atOnce.bridge.sendToolResult({ content: [], structuredContent: failed, isError: true } as never);
+  await atOnce.view.locator('.state', { hasText: 'Failed' }).waitFor();
+  await atOnce.page.close();
 });
 
 test('the height of a view changes once with the result that opens it, from 360 to 720 pixels', async () => {
