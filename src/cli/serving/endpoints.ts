@@ -108,7 +108,8 @@ export class Endpoints {
     const shown = ways.map(
       ({ client, file, text }) => `  ${client.padEnd(wide)}  ${file === undefined ? '' : `in ${file}: `}${text}`,
     );
-    return [...lines, `${server} at ${url}; connect clients with:`, ...shown];
+    const proxy = clientUrl.startsWith('https:') ? `, behind a proxy at ${clientUrl}` : '';
+    return [...lines, `${server} at ${url}${proxy}; connect clients with:`, ...shown];
   }
 
   /** Prints the announcement on stderr. */

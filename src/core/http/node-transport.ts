@@ -64,7 +64,10 @@ const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
 export interface HttpTransport extends Transport {
   /** The address that is bound. @throws {Error} before the transport is open */
   readonly url: string;
-  /** The address for clients: bound beyond loopback, it has the first name of `allowedHosts`. @throws {Error} before the transport is open */
+  /**
+   * The address for clients: that of the protected resource (RFC 9728), or one with the first name of `allowedHosts`. Bound to
+   * loopback, a proxy has that name, and speaks https. @throws {Error} before the transport is open
+   */
   readonly clientUrl: string;
   /** The address for Prometheus; undefined without the option `metrics`, and before the transport is open. */
   readonly metricsUrl: string | undefined;
@@ -130,6 +133,8 @@ export class NodeTransport implements RelocatableTransport, ConnectionReceiver {
   #url: string | undefined;
   /** The names by which clients of other machines reach it. */
   #names: readonly string[] = [];
+  /** The address of the proxy before it. */
+  #publicUrl: string | undefined;
   #metrics: MetricsListener | undefined;
   #closing: Promise<void> | undefined;
   #host: TransportHost | undefined;
@@ -167,7 +172,7 @@ export class NodeTransport implements RelocatableTransport, ConnectionReceiver {
   }
 
   pageAddress(path: string): PageAddress | undefined {
-    return this.#url === undefined ? undefined : this.#endpoint?.pageAddress(path, this.clientUrl);
+    return this.#url === undefined ? undefined : this.#endpoint?.pageAddress(path, withName(this.#url, this.#names));
   }
 
   get url(): string {
@@ -177,7 +182,8 @@ export class NodeTransport implements RelocatableTransport, ConnectionReceiver {
   }
 
   get clientUrl(): string {
-    return withName(this.url, this.#names);
+    const { url } = this;
+    return this.#publicUrl ?? withName(url, this.#names);
   }
 
   get metricsUrl(): string | undefined {
@@ -193,6 +199,7 @@ export class NodeTransport implements RelocatableTransport, ConnectionReceiver {
     this.#authenticates = authenticates(options);
     this.#drainDelayMs = options.drainDelayMs;
     this.#names = isLoopback(options.host) ? [] : (options.allowedHosts ?? []);
+    this.#publicUrl = publicUrlOf(options);
     if (options.metrics) {
       this.#metrics = new MetricsListener(options.metrics);
       await this.#metrics.open(host);
@@ -341,6 +348,17 @@ function isSocket(stream: Duplex): stream is Socket {
 
 function urlOf({ address, family, port }: AddressInfo, path: string): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${path}`;
+}
+
+/** The address of a proxy before a transport, as far as its options name one. */
+function publicUrlOf({ host, path, auth, allowedHosts = [] }: ResolvedHttpOptions): string | undefined {
+  for (const { resource } of auth?.documents.values() ?? [])
+    if (typeof resource === 'string' && URL.canParse(resource) && !isLoopback(new URL(resource).hostname))
+      return resource;
+  const name = isLoopback(host)
+    ? allowedHosts.find((each) => !isLoopback(new URL(`https://${each}`).hostname))
+    : undefined;
+  return name === undefined ? undefined : `https://${name}${path}`;
 }
 
 /** The address under the first name that its clients use. A name without a port has the one that is bound. */

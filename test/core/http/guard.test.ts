@@ -4,6 +4,7 @@
  */
 import { get } from 'node:http';
 import * as assert from 'uvu/assert';
+import { oauth } from '../../../src/features/oauth/oauth.ts';
 import { createServer, http } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { answered, call, modern, refused, send } from './modern.ts';
@@ -312,6 +313,19 @@ for (const [what, options, address] of [
     'a name with a port',
     { host: '::', allowedHosts: ['mcp.example.com:8443'] },
     /^http:\/\/mcp\.example\.com:8443\/mcp$/,
+  ],
+  [
+    'a proxy, whose name it allows',
+    { allowedHosts: ['localhost', 'mcp.example.com'], path: '/tools/mcp' },
+    /^https:\/\/mcp\.example\.com\/tools\/mcp$/,
+  ],
+  [
+    'a proxy, whose address is that of the resource',
+    {
+      allowedHosts: ['other.example', 'mcp.example.com'],
+      auth: oauth({ issuer: 'https://login.example.com', resource: 'https://mcp.example.com/seeds' }),
+    },
+    /^https:\/\/mcp\.example\.com\/seeds$/,
   ],
 ] as const)
   test(`the address for clients of ${what} passes the check of its own server`, async () => {

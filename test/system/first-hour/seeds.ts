@@ -66,7 +66,7 @@ export const DEPLOY: readonly Step[] = [
   command(
     "export ISSUER=$(sed -n 's/^issuer //p' issuer.log) READER=$(sed -n 's/^token none: //p' issuer.log) WRITER=$(sed -n 's/^token seeds:write: //p' issuer.log)\n" +
       `export PUBLIC_HOST=${HOST}\nnode_modules/.bin/troupe serve server.ts --http $PORT --data data2 &`,
-    '…troupe serve: seeds 1.0.0 at …',
+    `…troupe serve: seeds 1.0.0 at …, behind a proxy at https://${HOST}/mcp; connect clients with:…claude mcp add --transport http seeds https://${HOST}/mcp…`,
   ),
   command(`npx troupe call ${URL_OF} find_lots ${AS('$READER')}`, '…"bean-19"…'),
   command(`npx troupe call ${URL_OF} || test $? = 4`, '…Sign in first: troupe login …'),
