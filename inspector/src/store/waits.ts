@@ -1,5 +1,5 @@
 /** Requests the deadlines of waiting actors that are not in the focus: the stream has only the views of focused actors. */
-import { KNOWS_HIBERNATING, LIVE, tableOf, waitingList } from '../../../src/inspector/model/index.ts';
+import { isUnused, KNOWS_HIBERNATING, LIVE, tableOf, waitingList } from '../../../src/inspector/model/index.ts';
 import { readViews } from './api.ts';
 import { addViews, liveModel } from './source.ts';
 import { connection } from './state.ts';
@@ -23,6 +23,10 @@ export async function refreshWaits(): Promise<void> {
       if (!view || view.seq < (line.standing(LIVE)?.seq ?? 0)) stale.add(line.address);
     }
   }
+  // They may have a client from before this page was opened.
+  for (const line of model.actors.values())
+    if (line.kind === 'requests' && line.aliveAt(LIVE) && !line.view(LIVE) && isUnused(model, line))
+      stale.add(line.address);
   asking = true;
   try {
     addViews(await readViews([...stale].slice(0, MOST)));

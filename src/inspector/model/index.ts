@@ -7,7 +7,7 @@ export { isUpstream } from './belonging.ts';
 export { argumentLine, lastCalls, resultLine } from './call-lines.ts';
 export { type ActorChange, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
-export { hasClient } from './clients.ts';
+export { hasClient, isUnused } from './clients.ts';
 export { clusterNodesOf, type KnownNodes, type NodeLine } from './cluster-nodes.ts';
 export { errorOf, type FailureGroup, failuresOf } from './failure-groups.ts';
 export { hasFinished } from './finished.ts';

@@ -4,6 +4,7 @@
 import type { ActorKind, Wait } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
 import { isUpstream } from './belonging.ts';
+import { isUnused } from './clients.ts';
 import { hibernates, hibernatingOf, hibernatingSessionsOf } from './hibernating.ts';
 import { isMachinery } from './message-rows.ts';
 import type { Model } from './model.ts';
@@ -109,7 +110,10 @@ class Tree {
 
   roots(): readonly TreeNode[] {
     const of = (...kinds: readonly ActorKind[]): ActorLine[] => this.#loose.filter(({ kind }) => kinds.includes(kind));
-    const clients = [...of('session'), ...of('requests', 'emitter'), ...of('request', 'ask')];
+    // A connection that has no client yet is no client.
+    const unused = of('requests').filter((line) => isUnused(this.#model, line));
+    const tables = of('requests', 'emitter').filter((line) => !unused.includes(line));
+    const clients = [...of('session'), ...tables, ...of('request', 'ask')];
     return [
       ...of('server', 'client').map((line) => this.#node(line)),
       ...this.#group('clients', clients),
@@ -121,7 +125,11 @@ class Tree {
       ...this.#group('state', of('state'), true),
       ...this.#byName('machines', of('machine', 'invoked')),
       ...this.#hibernating(),
-      ...this.#group('internal', [...of('registry', 'executor', 'subscriptions', 'audit'), ...this.#machinery], true),
+      ...this.#group(
+        'internal',
+        [...of('registry', 'executor', 'subscriptions', 'audit'), ...unused, ...this.#machinery],
+        true,
+      ),
     ];
   }
 

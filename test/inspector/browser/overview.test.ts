@@ -1,6 +1,7 @@
 /** The home page: one table of everything that waits, one of the failures, and what is folded away elsewhere. */
 import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
+import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { join, type Stage, stage, tool } from './stage.ts';
@@ -200,6 +201,26 @@ test.full('while no client is connected, the page shows how to connect one', asy
   await join(server, 'claude-code', '2.1.4');
   await page.locator('.connect').waitFor({ state: 'detached' });
   await page.close();
+  await inspector.close();
+  await server.close();
+});
+
+test.full('a client without a session that called before the page was opened is a client', async () => {
+  const server = createServer({ name: 'idle', version: '1.0.0' });
+  server.tool('wait', {}, () => 'done');
+  const inspector = await openInspector(server, { connect: () => ({ note: 'Give it this entry.', ways: [] }) });
+  const goose = await connect(server);
+  const page = await browsing.page();
+  await page.goto(inspector.url);
+  await page.getByText('No client is connected.').waitFor();
+  assert.is(await page.locator('.tree .node', { hasText: 'clients' }).count(), 0);
+  await page.close();
+  await goose.modern('tools/list', {}, { 'io.modelcontextprotocol/clientInfo': { name: 'goose', version: '1.4.0' } });
+  const later = await browsing.page();
+  await later.goto(inspector.url);
+  await later.locator('.tree .node', { hasText: 'goose 1.4.0' }).waitFor();
+  await later.locator('.connect').waitFor({ state: 'detached' });
+  await later.close();
   await inspector.close();
   await server.close();
 });

@@ -5,6 +5,7 @@ import {
   actorTree,
   changes,
   flatten,
+  hasClient,
   idleTimes,
   LIVE,
   lineOf,
@@ -204,10 +205,17 @@ test('a handle that hibernates is asleep, not gone, and one that sleeps has the 
 test('clients without a session have a place of their own, and say themselves who they are', () => {
   const feed = new FrameFeed();
   feed.record({ type: 'created', actor: 'requests h1', kind: 'requests', connection: 'h1' });
+  // The connection exists before its first client.
+  assert.is(hasClient(feed.model), false);
+  assert.equal(
+    flatten(actorTree(feed.model, LIVE)).map(({ label }) => label),
+    ['internal', 'without a session'],
+  );
   const info = { 'io.modelcontextprotocol/clientInfo': { name: 'goose', version: '1.4.0' } };
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'slow', _meta: info } };
   const asked = feed.wire('in', message, { connection: 'h1' });
   assert.is(feed.model.exchanges.at(asked)[0]?.client, 'goose 1.4.0');
+  assert.is(hasClient(feed.model), true);
   assert.equal(
     flatten(actorTree(feed.model, LIVE)).map(({ label }) => label),
     ['clients', 'goose 1.4.0', 'tools/call slow'],
