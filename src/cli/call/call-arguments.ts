@@ -202,7 +202,7 @@ export function convert(text: string, schema: unknown, root: unknown): Converted
   }
   if (types.has('boolean') && (text === 'true' || text === 'false')) return { ok: true, value: text === 'true' };
   if (types.has('null') && text === 'null') return { ok: true, value: null };
-  // Where a text is allowed, too, 007 is one: as a number it would lose its zeros.
+  // As a number, 007 would lose its zeros: it stays a text if the schema allows one.
   const numbers = types.has('string') ? JSON_NUMBER : NUMBER;
   if ((types.has('number') || types.has('integer')) && numbers.test(text)) {
     const value = Number(text);

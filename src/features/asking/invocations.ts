@@ -100,7 +100,7 @@ export function elicitWith<const S extends AuthorSchema>(
 const forms = processWide('troupe.forms', () => new WeakMap<object, { readonly schema: AuthorSchema }>());
 
 /** Returns the schema of a fixed form; undefined for any other logic. */
-export function formOf(logic: unknown): { readonly schema: AuthorSchema } | undefined {
+export function askedForm(logic: unknown): { readonly schema: AuthorSchema } | undefined {
   return typeof logic === 'object' && logic !== null ? forms.get(logic) : undefined;
 }
 

@@ -2,7 +2,7 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { isObject } from '../../core/protocol/json.ts';
 import type { AuthorSchema } from '../../core/schema/schema-types.ts';
-import { formOf } from '../asking/invocations.ts';
+import { askedForm } from '../asking/invocations.ts';
 
 /** The kinds of implementations, and the form in which an author writes one. */
 const FORMS = {
@@ -136,7 +136,7 @@ class Walk {
 
   /** An actor that is a machine names implementations of its own. */
   #inner(logic: unknown, prefix: string): void {
-    const form = formOf(logic);
+    const form = askedForm(logic);
     if (form) this.forms.push({ ...form, where: prefix.replace(/ › $/, '') });
     if (!isMachine(logic) || this.#seen.has(logic)) return;
     const inner = new Walk(logic, prefix, this.#seen);

@@ -265,7 +265,7 @@ test('a machine gets an error if the client of the call that led to its question
   assert.is(unanswered.asks?.length, 1);
 });
 
-test('a form that its author has written wrong fails the invocation, whoever is asked', async () => {
+test('an invalid form fails the invocation, also for the client of a later call', async () => {
   const { handles } = await stage([kind]);
   const { handle } = await handles.create('parcel', {}, ALICE);
   const wrong = () => Promise.reject(new SchemaError('elicit', '#', 'the schema is nothing', 'pass a schema'));

@@ -68,7 +68,7 @@ export function answerWith(view: HandleView, naming: Naming, does: string, meta:
     `${naming.name} ${view.handle}: ${stateText(view)}`,
     ...about(view),
   ];
-  // Who looks at a failed instance has succeeded. Who made it fail has not.
+  // A call that shows a failed instance has succeeded. A call that made it fail has not.
   const failed = view.status === 'failed' && does !== 'get' && does !== 'end';
   return withNames(data, next(view, naming), naming, meta, (text) => ({
     content: [{ type: 'text', text }],

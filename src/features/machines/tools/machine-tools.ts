@@ -76,7 +76,7 @@ function missingEvents({ events }: Partial<AnyMachine>, chart: ChartNode): reado
   return [`events: expected at least one event that clients may send, got none. ${write}`];
 }
 
-/** What the machine, and the earlier versions on which instances finish, could not do. */
+/** Lists what is missing in the machine, and in the earlier versions on which instances finish. */
 function missingIn({ machine, previous = {} }: AnyMachine): readonly string[] {
   const problems = (each: AnyStateMachine): readonly string[] => [
     ...missingImplementations(each),
