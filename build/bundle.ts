@@ -20,6 +20,7 @@ const PUBLIC = Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => 
 const WORKER = 'cli/worker-main';
 /** The files that Node starts or loads by their paths. */
 const STARTED = [
+  'features/code/sandbox/sandbox-thread',
   'features/postgres/beat-thread',
   'features/postgres/crash-note-thread',
   'features/sqlite/sqlite-worker',

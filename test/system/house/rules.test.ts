@@ -223,6 +223,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/core/protocol/json-text.ts');
   // A document of an API is no message, and its megabytes have no number whose digits a tool needs.
   inside.push('src/gateway/openapi/document-source.ts');
+  // A script and its sandbox exchange texts, which are no messages.
+  inside.push('src/features/code/sandbox/sandboxed-script.ts');
   // A line of the log is no message.
   inside.push('src/core/server/json-log.ts');
   // The command line and discovery read package.json, which is no message.

@@ -1,0 +1,145 @@
+/** QuickJS-ng in WebAssembly: each script has a memory of its own, and cannot catch its end by an interrupt or by its memory. */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { JSValueHandle, QuickJS } from 'quickjs-wasi';
+import { OWN } from '../../../core/kernel/package-files.ts';
+import { messageOf } from '../../../core/protocol/json.ts';
+import type { Engine, EngineFault, EngineOptions, EngineScript, GuestDelivery, GuestStart } from './engine.ts';
+import { isGuestMessage, PRELUDE, PRELUDE_FILE, SCRIPT_FILE } from './prelude.ts';
+
+/** The part of WebAssembly that is used: it is in the library of browsers only, and the types of quickjs-wasi expect that one. */
+declare global {
+  namespace WebAssembly {
+    interface Memory {
+      readonly buffer: ArrayBuffer;
+    }
+    interface Module {
+      readonly [Symbol.toStringTag]: string;
+    }
+    function compile(bytes: Uint8Array): Promise<Module>;
+  }
+}
+
+/** A quarter of the stack of the WebAssembly module, which is 1 MiB. */
+const STACK_BYTES = 262_144;
+/** The number of WASI for a bad file descriptor: the engine prints nothing. */
+const EBADF = 8;
+
+/** Loads the engine, and compiles it for all scripts of this thread. */
+export async function quickJsEngine(): Promise<Engine> {
+  const { Intrinsics, QuickJS } = await import('quickjs-wasi');
+  const resolve = createRequire(new URL('quickjs-engine.js', OWN)).resolve;
+  const wasm = await WebAssembly.compile(await readFile(resolve('quickjs-wasi/quickjs.wasm')));
+  return {
+    id: 'quickjs-wasi 3.7.0',
+    async create(options) {
+      const state: StopState = { stopped: false };
+      const vm = await QuickJS.create({
+        wasm,
+        memoryLimit: options.memoryBytes,
+        maxStackSize: STACK_BYTES,
+        timezoneOffset: 0,
+        intrinsics: Intrinsics.ALL & ~Intrinsics.WEAK_REF,
+        interruptHandler() {
+          state.stopped ||= options.mustStop();
+          return state.stopped;
+        },
+        wasi: (memory: WebAssembly.Memory) => ({
+          clock_time_get(_clock: number, _precision: bigint, at: number) {
+            new DataView(memory.buffer).setBigUint64(at, BigInt(Math.floor(options.date())) * 1_000_000n, true);
+            return 0;
+          },
+          random_get(at: number, length: number) {
+            new Uint8Array(memory.buffer, at, length).fill(0);
+            return 0;
+          },
+          fd_write: () => EBADF,
+        }),
+      });
+      try {
+        return new QuickJsScript(vm, options, state);
+      } catch (error) {
+        // An exception of the guest shows its whole memory where it is printed.
+        throw new Error(`the prelude of the sandbox failed: ${messageOf(error)}`);
+      }
+    },
+  };
+}
+
+interface StopState {
+  /** The script must end. */
+  stopped: boolean;
+}
+
+class QuickJsScript implements EngineScript {
+  readonly #vm: QuickJS;
+  readonly #state: StopState;
+  readonly #prelude: JSValueHandle;
+
+  constructor(vm: QuickJS, options: EngineOptions, state: StopState) {
+    this.#vm = vm;
+    this.#state = state;
+    const host = vm.newFunction('host', (first, ...texts) => {
+      const kind = first?.toString();
+      return vm.newNumber(isGuestMessage(kind) ? options.host(kind, ...texts.map(String)) : 0);
+    });
+    this.#prelude = vm.callFunction(vm.evalCode(PRELUDE, PRELUDE_FILE), vm.undefined, host);
+  }
+
+  start({ source, groups, seed, startedAt }: GuestStart): EngineFault | undefined {
+    return this.#run(() => {
+      this.#call('prepare', groups, seed, startedAt);
+      const main = this.#vm.evalCode(source, SCRIPT_FILE);
+      const begin = this.#prelude.getProp('begin');
+      this.#vm.callFunction(begin, this.#vm.undefined, main).dispose();
+    });
+  }
+
+  deliver({ number, ok, json, data }: GuestDelivery): EngineFault | undefined {
+    return this.#run(() => this.#call('deliver', number, ok ? 1 : 0, json, data));
+  }
+
+  interrupt(): void {
+    this.#state.stopped = true;
+  }
+
+  memory(): number {
+    return this.#vm._getMemory().buffer.byteLength;
+  }
+
+  dispose(): void {
+    this.#vm.dispose();
+  }
+
+  #call(name: string, ...given: readonly (string | number)[]): void {
+    const handles = given.map((each) =>
+      typeof each === 'string' ? this.#vm.newString(each) : this.#vm.newNumber(each),
+    );
+    this.#prelude.getProp(name).consume((called) => {
+      this.#vm.callFunction(called, this.#vm.undefined, ...handles).dispose();
+    });
+    for (const handle of handles) handle.dispose();
+  }
+
+  /** Runs a part of the script, and then its jobs. */
+  #run(part: () => void): EngineFault | undefined {
+    try {
+      part();
+      this.#vm.executePendingJobs();
+    } catch (error) {
+      if (!this.#state.stopped) return faultOf(error);
+    }
+    // An interrupt in the executor of a promise only rejects that promise, so an exception is no sign of it.
+    if (!this.#state.stopped) return undefined;
+    return { type: 'interrupted', name: 'InternalError', message: 'interrupted', stack: '' };
+  }
+}
+
+/** An exception of the guest has a handle. Others are those of WebAssembly: a trap, or the end of the stack of the thread. */
+function faultOf(error: unknown): EngineFault {
+  if (!(error instanceof Error) || !('handle' in error))
+    return { type: 'broken', name: 'InternalError', message: messageOf(error), stack: '' };
+  const { name, message, stack = '' } = error;
+  const isMemory = name === 'InternalError' && message === 'out of memory';
+  return { type: isMemory ? 'memory' : 'error', name, message, stack };
+}

@@ -1,0 +1,153 @@
+/** One thread of the sandboxes, seen from the main thread: sends it one job at a time, and terminates it if a job does not end. */
+import type { Worker } from 'node:worker_threads';
+import type { Clock, Timer } from '../../../core/kernel/clock.ts';
+import { startThread } from '../../../core/kernel/package-files.ts';
+import type { SandboxMail, SandboxThreadData, SandboxThreadMail } from './sandbox-protocol.ts';
+import type { ScriptSlice } from './script.ts';
+
+/** The job of a thread: a script until its rest. */
+export interface SandboxJob {
+  readonly mail: Exclude<SandboxMail, { type: 'drop' }>;
+  readonly resolve: (slice: ScriptSlice | undefined) => void;
+}
+
+interface SandboxWorkerOptions extends Omit<SandboxThreadData, 'shared'> {
+  readonly clock: Clock;
+  /** Called when the thread can take a job, with the runs that it holds no longer. */
+  freed(evicted: readonly string[]): void;
+  /**
+   * Called when the thread has ended, with the job that it had.
+   *
+   * @param why undefined if the server ended the thread
+   */
+  ended(job: SandboxJob | undefined, why: SandboxDeath | undefined): void;
+}
+
+/** *stuck*: the script did not end when it was interrupted. */
+export interface SandboxDeath {
+  readonly type: 'stuck' | 'crashed';
+  readonly error: Error;
+}
+
+/** Milliseconds in which a thread must have loaded its engine. */
+const LOAD_MS = 30_000;
+/** Milliseconds after the bound of a job until its thread is terminated. */
+const GRACE_MS = 500;
+/** A script that still asks whether it must end does end: it waits for a processor. It has at most so many times its bound. */
+const PATIENCE = 10;
+/** Milliseconds until an idle thread is terminated to release its memory. The owners of its scripts repeat them. */
+const IDLE_MS = 60_000;
+/** The stack of WebAssembly is that of the thread. The engine ends a deep recursion before the thread does. */
+const STACK_MIB = 8;
+/** The memory of a thread outside of its sandboxes: the texts of messages. */
+const HEAP_MIB = 256;
+
+export class SandboxWorker {
+  readonly #options: SandboxWorkerOptions;
+  readonly #worker: Worker;
+  readonly #shared = new SharedArrayBuffer(8);
+  readonly #signals = new Int32Array(this.#shared);
+  #ready = false;
+  #job: SandboxJob | undefined;
+  #timer: Timer | undefined;
+  #death: SandboxDeath | undefined = { type: 'crashed', error: new Error('the thread ended by itself') };
+
+  constructor(options: SandboxWorkerOptions) {
+    this.#options = options;
+    const { bounds, warm, clock } = options;
+    const workerData: SandboxThreadData = { bounds, warm, shared: this.#shared };
+    // Its output goes to stderr: stdout may belong to the protocol.
+    this.#worker = startThread('features/code/sandbox/sandbox-thread', {
+      name: 'troupe sandbox',
+      stdout: true,
+      workerData,
+      resourceLimits: { stackSizeMb: STACK_MIB, maxOldGenerationSizeMb: HEAP_MIB },
+    });
+    this.#worker.stdout.on('data', (chunk: Uint8Array) => void process.stderr.write(chunk));
+    this.#worker.on('message', (mail: SandboxThreadMail) => this.#hear(mail));
+    this.#worker.on('error', (error) => {
+      if (this.#death?.type === 'crashed') this.#death = { type: 'crashed', error };
+    });
+    this.#worker.on('exit', () => this.#exit());
+    this.#timer = clock.after(LOAD_MS, () =>
+      this.#terminate({ type: 'crashed', error: new Error(`the engine did not load within ${LOAD_MS} ms`) }),
+    );
+  }
+
+  get free(): boolean {
+    return this.#ready && !this.#job;
+  }
+
+  /** The run whose script the thread is computing. */
+  get run(): string | undefined {
+    return this.#job?.mail.run;
+  }
+
+  take(job: SandboxJob): void {
+    this.#job = job;
+    this.#worker.ref();
+    this.#worker.postMessage(job.mail);
+    const { sliceMs, runMs } = this.#options.bounds;
+    const deliveries = job.mail.deliveries.length + (job.mail.type === 'begin' ? 1 : 0);
+    this.#watch(Math.min(sliceMs * deliveries, runMs), PATIENCE * runMs);
+  }
+
+  /** Forgets the script of a run, and ends it if it runs. */
+  drop(run: string): void {
+    if (this.#job?.mail.run === run) Atomics.store(this.#signals, 0, this.#job.mail.job);
+    else this.#worker.postMessage({ type: 'drop', run } satisfies SandboxMail);
+  }
+
+  end(): void {
+    this.#terminate(undefined);
+  }
+
+  /**
+   * Terminates the thread if its job has not ended after so many milliseconds, and makes no progress.
+   *
+   * @param beats what the script had counted when its time was over
+   */
+  #watch(ms: number, leftMs: number, beats?: number): void {
+    const job = this.#job;
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.after(ms, () =>
+      // After a stall of the event loop, the message may be there.
+      this.#options.clock.soon(() => {
+        if (this.#job !== job || !job) return;
+        const now = Atomics.load(this.#signals, 1);
+        if (now === beats || leftMs <= 0)
+          this.#terminate({ type: 'stuck', error: new Error('the script did not end when it was interrupted') });
+        else this.#watch(GRACE_MS, leftMs - ms, now);
+      }),
+    );
+  }
+
+  #terminate(death: SandboxDeath | undefined): void {
+    this.#death = death;
+    this.#timer?.cancel();
+    void this.#worker.terminate();
+  }
+
+  #hear(mail: SandboxThreadMail): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.after(IDLE_MS, () => this.end());
+    // Only a thread that works for somebody keeps the process alive.
+    this.#worker.unref();
+    if (mail.type === 'ready') {
+      this.#ready = true;
+      return this.#options.freed([]);
+    }
+    const job = this.#job;
+    if (job?.mail.job !== mail.job) return;
+    this.#job = undefined;
+    job.resolve(mail.slice);
+    this.#options.freed(mail.evicted);
+  }
+
+  #exit(): void {
+    this.#timer?.cancel();
+    const job = this.#job;
+    this.#job = undefined;
+    this.#options.ended(job, this.#death);
+  }
+}

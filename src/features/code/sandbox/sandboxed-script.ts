@@ -1,0 +1,274 @@
+/** One script in its sandbox, on the side of the host: its calls, its log, its bounds and its end. */
+import { shortened } from '../../../core/protocol/json.ts';
+import type { Engine, EngineFault, EngineScript, GuestDelivery } from './engine.ts';
+import { type GuestMessage, MAX_LINE_LENGTH } from './prelude.ts';
+import { ProcessorTime } from './processor-time.ts';
+import type { Delivery, Script, ScriptCall, ScriptEnd, ScriptFault, ScriptPlace, ScriptSlice } from './script.ts';
+import { hintFor } from './script-hints.ts';
+import { ScriptLog } from './script-log.ts';
+import { isTyped, placeIn, placeOfLine, sourceOf, withoutTypes } from './script-text.ts';
+
+export interface ScriptBounds {
+  /** Milliseconds of processor time from one delivery to the next rest. */
+  readonly sliceMs: number;
+  /** Milliseconds of processor time of the whole script. */
+  readonly runMs: number;
+  readonly memoryBytes: number;
+  /** Calls of the whole script. */
+  readonly maxCalls: number;
+  /** Characters of JSON: of the result, and of the arguments of the calls of one slice. */
+  readonly maxOutputLength: number;
+}
+
+type StopReason = Extract<ScriptEnd, { type: 'stopped' }>['why'];
+
+export class SandboxedScript {
+  readonly #bounds: ScriptBounds;
+  /** Asked again and again while the script runs: true ends it. */
+  readonly #dropped: () => boolean;
+  #engine: EngineScript | undefined;
+  #script: Script = { code: '', seed: 0, startedAt: 0, groups: [] };
+  #date = 0;
+  #time = new ProcessorTime();
+  /** Milliseconds that the running part may take. */
+  #leftMs = Number.POSITIVE_INFINITY;
+  /** Milliseconds of the whole script, and of this slice. */
+  #usedMs = 0;
+  #sliceMs = 0;
+  #stopped: StopReason | undefined;
+  #calls: ScriptCall[] = [];
+  #callsLength = 0;
+  readonly #lines = new Map<number, number>();
+  readonly #log = new ScriptLog();
+  #issued = 0;
+  readonly #open = new Set<number>();
+  readonly #faults = new Map<number, ScriptFault>();
+  #end: ScriptEnd | undefined;
+
+  private constructor(bounds: ScriptBounds, dropped: () => boolean) {
+    this.#bounds = bounds;
+    this.#dropped = dropped;
+  }
+
+  /** Makes a sandbox before its script is known. */
+  static async create(engine: Engine, bounds: ScriptBounds, dropped: () => boolean): Promise<SandboxedScript> {
+    const made = new SandboxedScript(bounds, dropped);
+    made.#engine = await engine.create({
+      memoryBytes: bounds.memoryBytes,
+      host: (kind, ...texts) => made.#hear(kind, texts),
+      date: () => made.#date,
+      mustStop: () => made.#mustStop(),
+    });
+    return made;
+  }
+
+  /** Bytes of this process that the script occupies. */
+  get memoryBytes(): number {
+    return this.#engine?.memory() ?? 0;
+  }
+
+  /** Starts the script, and settles the calls whose outcomes are known. Call it once. */
+  begin(script: Script, deliveries: readonly Delivery[]): ScriptSlice {
+    this.#script = script;
+    this.#date = script.startedAt;
+    this.#measured(() => this.#start());
+    return this.proceed(deliveries);
+  }
+
+  /** Settles calls, one after another. */
+  proceed(deliveries: readonly Delivery[]): ScriptSlice {
+    for (const delivery of deliveries) if (!this.#end) this.#deliver(delivery);
+    if (!this.#end && this.#open.size === 0) this.#end = { type: 'threw', name: 'Error', message: STUCK };
+    const slice = {
+      calls: this.#calls,
+      logs: this.#log.take(),
+      processorMs: this.#sliceMs,
+      memoryBytes: this.memoryBytes,
+      unfinished: this.#end ? [...this.#open] : [],
+      ...(this.#end && { end: this.#end }),
+    };
+    this.#calls = [];
+    this.#callsLength = this.#sliceMs = 0;
+    return slice;
+  }
+
+  dispose(): void {
+    this.#engine?.dispose();
+    this.#engine = undefined;
+  }
+
+  #start(): EngineFault | undefined {
+    const { code, groups, seed, startedAt } = this.#script;
+    const start = { groups: JSON.stringify(groups), seed, startedAt };
+    const fault = this.#engine?.start({ ...start, source: sourceOf(code) });
+    if (fault?.type !== 'error' || fault.name !== 'SyntaxError' || this.#issued > 0) return fault;
+    // JavaScript first: most scripts have no types.
+    const source = withoutTypes(code);
+    return source === undefined ? fault : this.#engine?.start({ ...start, source });
+  }
+
+  #deliver({ number, at, ...outcome }: Delivery): void {
+    this.#date = at;
+    if (!this.#open.delete(number)) return;
+    let settled: GuestDelivery;
+    if ('error' in outcome) {
+      const { data = '', ...fault } = outcome.error;
+      this.#faults.set(number, outcome.error);
+      settled = { number, ok: false, json: JSON.stringify(fault), data };
+    } else settled = { number, ok: true, json: outcome.value, data: '' };
+    this.#measured(() => this.#engine?.deliver(settled));
+  }
+
+  /** Runs a part of the script, within its time. */
+  #measured(part: () => EngineFault | undefined): void {
+    this.#time = new ProcessorTime();
+    this.#leftMs = Math.min(this.#bounds.sliceMs, this.#bounds.runMs - this.#usedMs);
+    const fault = part();
+    const took = this.#time.ms();
+    this.#usedMs += took;
+    this.#sliceMs += took;
+    if (!this.#end && (fault || this.#stopped)) this.#end = this.#endOf(fault);
+  }
+
+  #mustStop(): boolean {
+    if (this.#stopped) return true;
+    if (this.#dropped()) this.#stopped = 'dropped';
+    else if (this.#time.exceeds(this.#leftMs)) this.#stopped = 'processor time';
+    return this.#stopped !== undefined;
+  }
+
+  #hear(kind: GuestMessage, [first = '', second = '', third = '', fourth = '']: readonly string[]): number {
+    // Nothing that the script does after its end has an effect.
+    if (this.#end || this.#stopped) return 0;
+    switch (kind) {
+      case 'call':
+        return this.#call(first, second, third);
+      case 'log':
+        this.#log.add(first);
+        return 0;
+      case 'returned':
+        return this.#finish(this.#returned(first, second === 'undefined'));
+      case 'unwritable':
+        return this.#finish({ type: 'threw', name: 'TypeError', message: unwritableMessage(first) });
+      case 'threw':
+        return this.#finish(this.#threw(first, second, third, fourth));
+    }
+  }
+
+  #call(name: string, given: string, stack: string): number {
+    this.#issued += 1;
+    this.#callsLength += given.length;
+    if (this.#issued > this.#bounds.maxCalls) return this.#stop('calls');
+    if (this.#callsLength > this.#bounds.maxOutputLength) return this.#stop('output');
+    const { line } = placeIn(this.#script.code, stack);
+    this.#calls.push({ number: this.#issued, name, arguments: given, ...(line !== undefined && { line }) });
+    if (line !== undefined) this.#lines.set(this.#issued, line);
+    this.#open.add(this.#issued);
+    return this.#issued;
+  }
+
+  #returned(json: string, isUndefined: boolean): ScriptEnd {
+    const { maxOutputLength } = this.#bounds;
+    if (json.length > maxOutputLength)
+      return {
+        type: 'stopped',
+        why: 'output',
+        message: `the result is ${json.length} characters of JSON, and at most ${maxOutputLength} are allowed: return less, such as the fields that are needed, or a count`,
+      };
+    return { type: 'returned', value: isUndefined ? undefined : json };
+  }
+
+  #threw(name: string, message: string, stack: string, number: string): ScriptEnd {
+    const { code, groups } = this.#script;
+    if (message === DEEP || name === 'InternalError') {
+      const why = message === DEEP ? 'stack' : message === 'out of memory' ? 'memory' : undefined;
+      // Outside of the functions that were interrupted, such an error is an ordinary one. Nothing that a script can do about it helps.
+      if (why) return { type: 'stopped', why, message: this.#words(why), ...placeIn(code, stack) };
+    }
+    const fault = this.#faults.get(Number(number));
+    const line = this.#lines.get(Number(number));
+    // The error of a call is made when the call has failed: its place is that of the call.
+    const place = fault && line !== undefined ? placeOfLine(code, line) : placeIn(code, stack);
+    const words = shortened(message, MAX_LINE_LENGTH) + hintFor(name, message, groups);
+    return { type: 'threw', name, message: words, ...place, ...(number !== '' && fault && { fault }) };
+  }
+
+  #finish(end: ScriptEnd): number {
+    this.#end = end;
+    // Other parts of the script may still run.
+    this.#engine?.interrupt();
+    return 0;
+  }
+
+  #stop(why: StopReason): number {
+    this.#stopped = why;
+    this.#engine?.interrupt();
+    return 0;
+  }
+
+  #endOf(fault: EngineFault | undefined): ScriptEnd {
+    const { code } = this.#script;
+    if (this.#stopped) return { type: 'stopped', why: this.#stopped, message: this.#words(this.#stopped) };
+    const place = placeIn(code, fault?.stack ?? '');
+    if (fault?.type === 'error') {
+      if (fault.name !== 'SyntaxError' || this.#issued > 0)
+        return this.#threw(fault.name, fault.message, fault.stack, '');
+      return { type: 'invalid', message: invalidMessage(code, fault.message, place), ...place };
+    }
+    // The stack of the thread ends before that of the engine, for example in a text of a million brackets.
+    const isDeep = fault?.type === 'broken' && fault.message === DEEP;
+    const why = fault?.type === 'memory' ? 'memory' : isDeep ? 'stack' : 'engine';
+    const message =
+      why === 'engine' ? `the sandbox failed: ${shortened(fault?.message ?? '', MAX_LINE_LENGTH)}` : this.#words(why);
+    return { type: 'stopped', why, message, ...place };
+  }
+
+  #words(why: StopReason): string {
+    const { sliceMs, runMs, memoryBytes, maxCalls, maxOutputLength } = this.#bounds;
+    switch (why) {
+      case 'processor time':
+        return this.#usedMs + sliceMs > runMs
+          ? `the script used more than ${runMs} ms of processor time in all: do less in one script`
+          : `the script computed for more than ${sliceMs} ms without waiting for a call: look for a loop that never ends, or process less data at once`;
+      case 'memory':
+        return `the script used more than ${Math.floor(memoryBytes / 1_048_576)} MiB of memory: hold less data at once, such as one page after another`;
+      case 'stack':
+        return 'the script called functions too deeply: look for a recursion that never ends, or write a loop';
+      case 'output':
+        return `the arguments of the calls that wait are more than ${maxOutputLength} characters of JSON: await calls before the next ones, or pass less`;
+      case 'calls':
+        return `the script made more than ${maxCalls} calls: do less in one script`;
+      case 'dropped':
+        return 'the run was cancelled';
+      case 'engine':
+        return 'the sandbox failed';
+    }
+  }
+}
+
+/** The message of engines when a function calls itself too often. */
+const DEEP = 'Maximum call stack size exceeded';
+
+const STUCK =
+  'the script waits for something that never comes: no call is open, and nothing can settle the promise that it awaits. Look for a promise that is never resolved';
+
+function unwritableMessage(reason: string): string {
+  if (/BigInt/.test(reason))
+    return 'the result cannot be written as JSON: it has a BigInt. Write Number(value) or String(value)';
+  if (/circular/.test(reason))
+    return 'the result cannot be written as JSON: it contains itself. Return the fields that are needed';
+  return `the result cannot be written as JSON: ${reason}. Return plain data`;
+}
+
+function invalidMessage(code: string, message: string, place: ScriptPlace): string {
+  if (isTyped(code, place))
+    return `SyntaxError: ${message}. The script has a type of TypeScript here, and this server cannot remove it: write JavaScript without types`;
+  if (/^\s*(?:import|export)\b/m.test(code))
+    return `SyntaxError: ${message}. A script is the body of an async function: it has no import and no export, and its groups are globals`;
+  const isAtEnd =
+    place.line === code.split('\n').length &&
+    /^\s*$/.test(place.excerpt?.split('\n')[0]?.slice((place.column ?? 1) - 1) ?? '');
+  return isAtEnd
+    ? `SyntaxError: the script ends before each bracket and each brace is closed (${message})`
+    : `SyntaxError: ${message}`;
+}
