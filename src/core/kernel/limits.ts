@@ -170,6 +170,26 @@ export interface Limits {
   readonly approvalDeniedMs: number;
   /** Milliseconds for which a decided approval stays in the store. */
   readonly approvalKeptMs: number;
+  /** Maximum number of runs of scripts that compute or call, for each principal. */
+  readonly codeLiveRuns: number;
+  /** Maximum number of runs that have not ended, for each principal. */
+  readonly codeOpenRuns: number;
+  /** Maximum number of calls of one run that are in flight. Further ones wait. */
+  readonly codeCallsInFlight: number;
+  /** Maximum number of calls of one run. */
+  readonly codeCalls: number;
+  /** Denials after which a run ends. */
+  readonly codeDenials: number;
+  /** Longest script, in characters. */
+  readonly codeLength: number;
+  /** Longest result of a script that is sent whole, in characters. */
+  readonly codeResultLength: number;
+  /** Maximum number of characters of all events in the journal of one run. */
+  readonly codeJournalLength: number;
+  /** Milliseconds until a run ends that has not ended by itself. */
+  readonly codeOpenMs: number;
+  /** Milliseconds for which a script can sleep at most, in one call. */
+  readonly codeSleepMs: number;
   /** With a durable store: milliseconds until an idle HTTP session hibernates. Its next request restores it. */
   readonly sessionSleepMs: number;
 }
@@ -248,6 +268,16 @@ export const DEFAULT_LIMITS: Limits = {
   approvalMs: 86_400_000,
   approvalDeniedMs: 600_000,
   approvalKeptMs: 86_400_000,
+  codeLiveRuns: 4,
+  codeOpenRuns: 100,
+  codeCallsInFlight: 32,
+  codeCalls: 1_000,
+  codeDenials: 20,
+  codeLength: 65_536,
+  codeResultLength: 20_000,
+  codeJournalLength: 8 * 1024 * 1024,
+  codeOpenMs: 86_400_000,
+  codeSleepMs: 7 * 86_400_000,
   sessionSleepMs: 60_000,
 };
 

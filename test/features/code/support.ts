@@ -7,7 +7,7 @@ import type { CallableFunctions } from '../../../src/features/code/functions/cod
 import { CodeRuns } from '../../../src/features/code/runs/code-runs.ts';
 import { hasEffect } from '../../../src/features/code/runs/effects.ts';
 import type { ScriptEngine } from '../../../src/features/code/runs/run-messages.ts';
-import { CODE_LIMITS, type RunSettings } from '../../../src/features/code/runs/run-options.ts';
+import type { RunSettings } from '../../../src/features/code/runs/run-options.ts';
 import type { AuditRecord, Server, ServerOptions } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
@@ -37,19 +37,18 @@ function functionsOf(core: Core): CallableFunctions {
 export function codeFeature(engine: ScriptEngine, settings?: RunSettings): Feature<CodeRuns> {
   return {
     name: 'code for tests',
-    limits: CODE_LIMITS,
     open(core) {
       const functions = functionsOf(core);
       const runs = new CodeRuns({ core, engine, settings, functionsOf: () => Promise.resolve(functions) });
-      core.elements.tools().register({
-        name: 'run_code',
+      const tool = {
         input: { type: 'object', properties: { code: { type: 'string' }, resume: { type: 'string' } } },
-        task: 'allowed',
         handler: (args: unknown, ctx: Context) => {
           const { code, resume } = isObject(args) ? args : {};
           return runs.run(typeof resume === 'string' ? { resume } : { code: String(code) }, ctx, functions);
         },
-      });
+      } as const;
+      core.elements.tools().register({ ...tool, name: 'run_code', task: 'allowed' });
+      core.elements.tools().register({ ...tool, name: 'run_code_task', task: 'required' });
       return {
         service: runs,
         holds: runs,
