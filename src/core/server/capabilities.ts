@@ -18,6 +18,8 @@ export class RegisteredCapabilities implements Capabilities {
   readonly #kinds: Set<Offered>;
   /** The settings of each extension that something registered uses. */
   readonly #extensions = new Map<string, JsonObject>();
+  /** More instructions, by their sources. */
+  readonly #instructions = new Map<string, string>();
   offered: ServerCapabilities;
 
   constructor(options: ServerOptions, info: Implementation) {
@@ -28,7 +30,8 @@ export class RegisteredCapabilities implements Capabilities {
   }
 
   describe(): ServerDescription {
-    return { info: this.#info, capabilities: this.offered, instructions: this.#options.instructions };
+    const instructions = [this.#options.instructions, ...this.#instructions.values()].filter(Boolean).join('\n\n');
+    return { info: this.#info, capabilities: this.offered, instructions: instructions || undefined };
   }
 
   uses(extension: string): boolean {
@@ -55,6 +58,12 @@ export class RegisteredCapabilities implements Capabilities {
   extend(identifier: string, settings: JsonObject = {}): void {
     this.#extensions.set(identifier, { ...this.#extensions.get(identifier), ...settings });
     this.offered = this.#made();
+  }
+
+  /** Adds a paragraph to the instructions for clients that connect from now on. @param text undefined: removes it */
+  instruct(source: string, text: string | undefined): void {
+    if (text === undefined) this.#instructions.delete(source);
+    else this.#instructions.set(source, text);
   }
 
   #made(): ServerCapabilities {

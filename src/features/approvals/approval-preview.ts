@@ -3,7 +3,8 @@ import { within } from '../../core/kernel/clock.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { Outcome } from '../../core/messages/results.ts';
 import { messageOf, shortened } from '../../core/protocol/json.ts';
-import { abortRequest, IncomingRequest, oneOutcome } from '../../core/requests/active-request.ts';
+import { abortRequest } from '../../core/requests/active-request.ts';
+import { requestOnBehalf } from '../../core/requests/request-on-behalf.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { toText } from '../../core/store/serialize.ts';
 
@@ -30,38 +31,22 @@ export type Preview = { readonly text: string } | { readonly failed: string };
 export async function previewCall(
   { elements, stages, system }: Core,
   tool: string,
-  { client, auth, id }: RequestView,
+  caller: RequestView,
   args: Readonly<Record<string, unknown>>,
 ): Promise<Preview> {
   const definition = elements.catalogues.tools.get(tool)?.definition;
   if (!definition) return { failed: `there is no tool ${tool}` };
   if (definition.annotations?.readOnlyHint !== true)
     return { failed: `the tool ${tool} does not say that it only reads` };
-  let request: RequestView | undefined;
-  const answered = new Promise<Outcome>((resolve) => {
-    request = new IncomingRequest(
-      id,
-      { method: 'tools/call', name: tool, arguments: args, input: undefined, task: undefined },
-      'tools',
-      { ...client, capabilities: {} },
-      undefined,
-      undefined,
-      undefined,
-      oneOutcome(`approval/preview/${tool}`, resolve),
-      0,
-      undefined,
-      id,
-      0,
-      auth,
-    );
-    previews.add(request);
-    stages.route({ type: 'request', request });
-  });
+  const operation = { method: 'tools/call', name: tool, arguments: args, input: undefined, task: undefined } as const;
+  const { request, answered } = requestOnBehalf(caller, operation, 'tools', `approval/preview/${tool}`);
+  previews.add(request);
+  stages.route({ type: 'request', request });
   const late = (): Error => new Error(`the tool ${tool} took longer than ${PREVIEW_MS} ms`);
   try {
     return shown(await within(answered, system.clock, PREVIEW_MS, late));
   } catch (error) {
-    if (request) abortRequest(request, late());
+    abortRequest(request, late());
     return { failed: messageOf(error) };
   }
 }

@@ -5,6 +5,7 @@ import type { RuntimeLog } from '../../core/kernel/operator-log.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
+import type { ReadBytes } from './read-for-caller.ts';
 import type { SignIns } from './sign-ins.ts';
 import type { Exposure, ToolDocumentation } from './tool-finder.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
@@ -30,6 +31,8 @@ export interface DirectHost {
   readonly settings: DirectSettings;
   /** Longest data of a result, in characters of JSON. */
   readonly maxResultLength: number;
+  /** Reads a resource of this server for the caller of a tool. @throws {ToolError} */
+  readResource(ctx: Context, uri: string): Promise<ReadBytes>;
   /** The sign-ins of people at upstreams. */
   loadSignIns(): Promise<SignIns>;
 }

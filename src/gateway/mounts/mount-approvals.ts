@@ -56,6 +56,9 @@ export interface ApprovedCalls extends Omit<ApprovalPolicy, 'by' | 'expiresMs' |
 /** A pattern of the upstream's names, whose calls need the approval of their caller, or an entry with more. */
 export type MountApproval = string | ApprovedCalls;
 
+/** `approve` of one tool: by its caller, or an entry without the names of tools. */
+export type ToolApproval = true | Omit<ApprovedCalls, 'tools' | 'destructive'>;
+
 const MAX_ENTRIES = 100;
 const MAX_CONDITIONS = 20;
 const MAX_VALUES = 100;
@@ -171,6 +174,20 @@ function problemOfEntry(entry: unknown): string | undefined {
   if (tools === undefined && destructive === undefined)
     return 'expected tools or destructive, got none. Write "tools": ["*"] for all tools of the server';
   return undefined;
+}
+
+/** Finds what is wrong with `approve` of one tool. @returns undefined for a valid value */
+export function problemOfToolApproval(value: unknown): string | undefined {
+  if (value === true) return undefined;
+  if (!isObject(value) || Array.isArray(value))
+    return `expected true, or an object such as { "by": { "scope": "ops" } }, got ${describe(value)}`;
+  const named = ['tools', 'destructive'].find((member) => member in value);
+  return named === undefined ? problemOfEntry({ ...value, tools: ['*'] }) : `${named}: no such option of one tool`;
+}
+
+/** The entry of a mount for one of its tools. */
+export function entryOf(tool: string, approve: ToolApproval): ApprovedCalls {
+  return approve === true ? { tools: [tool] } : { ...approve, tools: [tool] };
 }
 
 function isPrimitive(value: unknown): value is JsonPrimitive {

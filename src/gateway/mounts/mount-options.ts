@@ -43,6 +43,8 @@ export interface MountOptions extends NameOptions, Guarded {
    * more than 100 operations `search`.
    */
   readonly expose?: Exposure | undefined;
+  /** Text for models about this server, in at most 4,000 characters: a paragraph of the instructions of this server. Default: none. */
+  readonly instructions?: string | undefined;
   /** Checks the arguments of calls against the input schema before they are sent. Default false: the upstream checks them. */
   readonly validate?: boolean | undefined;
   /**
@@ -157,6 +159,8 @@ const DEFAULTS = {
   required: false,
 } as const satisfies MountOptions;
 
+const LONGEST_INSTRUCTIONS = 4_000;
+
 /** The options whose values a configuration writes as a program does. */
 export const CONFIGURABLE = {
   ...option.ofDefaults(DEFAULTS),
@@ -168,6 +172,10 @@ export const CONFIGURABLE = {
   expose: option.expected(
     '"all", "search", "code" or ["search", "code"]',
     (value) => value === 'all' || (Array.isArray(value) ? isEachOnce(value) : isEachOnce([value])),
+  ),
+  instructions: option.expected(
+    `a text of 1 to ${LONGEST_INSTRUCTIONS} characters`,
+    (value) => option.isFilled(value) && value.length <= LONGEST_INSTRUCTIONS,
   ),
   eras: option.oneOf('auto', 'legacy', 'modern'),
   scopes: option.expected('a list of scopes', option.areStrings),

@@ -32,7 +32,7 @@ import { digest } from '../../core/store/seal.ts';
 import { type CompiledLimits, compileLimits } from '../../features/guard/limits/call-limits.ts';
 import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
-import { MountApprovals } from './mount-approvals.ts';
+import { entryOf, MountApprovals, type ToolApproval } from './mount-approvals.ts';
 import { foundBy, type MountSettings } from './mount-options.ts';
 import { MountedSkills, type SkillsOfMounts } from './mounted-skills.ts';
 import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
@@ -63,6 +63,7 @@ export interface MountRegistrations {
 export interface AnnouncedCapabilities {
   add(capability: 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks'): void;
   extend(identifier: string, settings?: JsonObject): void;
+  instruct(source: string, text: string | undefined): void;
 }
 
 /** A promise of a caller. */
@@ -144,6 +145,7 @@ export class MountedElements implements Claimant {
     this.#names = this.#namesOf(settings);
     this.#space = settings.prefix === false ? false : mount;
     options.claims.add(this);
+    this.#instruct(settings);
     this.#limits = compileLimits(settings.limits);
     this.#approvals = this.#approvalsOf(settings);
     this.#logFailure = throttledLog(options.log, options.clock);
@@ -157,7 +159,12 @@ export class MountedElements implements Claimant {
     if (!isDeepStrictEqual(settings.limits, before.limits)) this.#limits = compileLimits(settings.limits);
     this.#approvals = this.#approvalsOf(settings);
     this.#options = { ...this.#options, settings };
+    this.#instruct(settings);
     this.#roots = new OwnedRoots();
+  }
+
+  #instruct({ instructions }: { readonly instructions?: string | undefined }): void {
+    this.#options.capabilities.instruct(this.#source, instructions && `${this.mount}: ${instructions}`);
   }
 
   /** A direct upstream has chosen its tools itself: its filters know more than names. */
@@ -328,6 +335,7 @@ export class MountedElements implements Claimant {
   /** Withdraws everything, and claims nothing more. */
   close(): void {
     this.withdraw();
+    this.#instruct({ instructions: undefined });
     this.#options.claims.remove(this);
   }
 
@@ -409,16 +417,24 @@ export class MountedElements implements Claimant {
   }
 
   /** Adds the rules of `approve`. The annotations of an OpenAPI document are those of its methods. */
-  #approved<A extends { readonly access: ElementAccess | undefined }>(tool: Tool, given: A): A {
+  #approved<A extends { readonly access: ElementAccess | undefined }>(
+    tool: Tool,
+    own: ToolApproval | undefined,
+    given: A,
+  ): A {
     const { settings, upstream } = this.#options;
-    const rules = this.#approvals?.rulesOf(tool, settings.trust || upstream.current.direct !== undefined) ?? [];
+    const believed = settings.trust || upstream.current.direct !== undefined;
+    const ofTool =
+      own && new MountApprovals(this.mount, [entryOf(tool.name, own)], (name) => this.#names.offered(name));
+    const rules = [this.#approvals, ofTool].flatMap((each) => each?.rulesOf(tool, believed) ?? []);
     return rules.length === 0 ? given : { ...given, access: { scopes: [], allow: undefined, ...given.access, rules } };
   }
 
-  #tool(tool: JsonObject & Tool, { capabilities, requests }: UpstreamCatalogue): MountedTool | undefined {
+  #tool(tool: JsonObject & Tool, { capabilities, requests, policies }: UpstreamCatalogue): MountedTool | undefined {
     const { settings, upstream } = this.#options;
     const { direct } = upstream.current;
     const request = requests?.[tool.name];
+    const policy = policies && Object.hasOwn(policies, tool.name) ? policies[tool.name] : undefined;
     const name = this.#names.offered(tool.name);
     if (name === undefined) return undefined;
     // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
@@ -428,7 +444,7 @@ export class MountedElements implements Claimant {
     const tasks = tasksOf(tool, capabilities);
     return {
       key: name,
-      ...this.#approved(tool, this.#accessOf('tool', tool.name)),
+      ...this.#approved(tool, policy?.approve, this.#accessOf('tool', tool.name)),
       ...(settings.trust || direct ? {} : { untrusted: true }),
       ...(!isFor(tool, 'model') ? { listed: 'views' } : this.#found.length > 0 ? { listed: this.#found } : {}),
       definition: {
@@ -458,6 +474,7 @@ export class MountedElements implements Claimant {
               ? compileInput(tool.inputSchema, `tool "${name}": inputSchema`)
               : UNCHECKED,
         ),
+        ...(policy?.timeoutMs !== undefined && { timeoutMs: policy.timeoutMs }),
         upstream: { mount: this.mount, tool: tool.name },
         behind: request && digest(request),
       },

@@ -25,7 +25,7 @@ import type { FoundBy, ToolFinder } from './tool-finder.ts';
 interface OfferedMountsOptions {
   /** Makes the parts of the server that mounts use; called with the first mount. */
   host(): Omit<MountHost, 'loadSignIns' | 'rankOf' | 'showBySearch'>;
-  readonly stages: Pick<Stages, 'fill' | 'empty'>;
+  readonly stages: Pick<Stages, 'fill' | 'empty' | 'route'>;
   /** True if all open transports serve one client each. */
   oneClient(): boolean;
   /** True if a request can be served with the elements that are registered now. */

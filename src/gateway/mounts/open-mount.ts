@@ -27,6 +27,7 @@ import {
 import type { Waiter } from './mounted-elements.ts';
 import { NameClaims } from './name-claims.ts';
 import { checkMountName, OfferedNames } from './names.ts';
+import { readForCaller } from './read-for-caller.ts';
 import { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { SearchHost } from './search-tools.ts';
 import type { SignIns } from './sign-ins.ts';
@@ -160,6 +161,7 @@ export function openMount(
             direct: to.open({
               ...{ mount: name, clock: system.clock, log: system.log, settings, maxResultLength: host.maxResultLength },
               loadSignIns: () => host.loadSignIns(),
+              readResource: (ctx, uri) => readForCaller(host.search.stages, system.clock, ctx, uri),
             }),
           }
         : { target: to }),

@@ -47,7 +47,7 @@ export interface SearchHost {
   seeTools(request: RequestView): Promise<undefined> | undefined;
   /** Registers the two tools. */
   readonly tools: Pick<Registration<AnyTool>, 'replaceSource'>;
-  readonly stages: Pick<Stages, 'fill' | 'empty'>;
+  readonly stages: Pick<Stages, 'fill' | 'empty' | 'route'>;
 }
 
 export class SearchTools implements ToolFinder {

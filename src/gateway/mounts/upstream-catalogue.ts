@@ -2,9 +2,11 @@
 import type { ConnectedClient } from '../../client/connected-client.ts';
 import { jsonLength } from '../../core/execution/size.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { SkillEntry } from '../../core/protocol/skills.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
+import { problemOfToolApproval, type ToolApproval } from './mount-approvals.ts';
 
 export interface UpstreamCatalogue {
   /** The capabilities that the upstream announces. */
@@ -16,6 +18,8 @@ export interface UpstreamCatalogue {
   readonly skills: readonly SkillEntry[];
   /** The requests that a direct upstream makes for calls of its tools, by their names: parts of their pins. */
   readonly requests?: Readonly<Record<string, JsonObject>> | undefined;
+  /** The options of single tools, by their names: those of the operator, beside the options of the mount. */
+  readonly policies?: Readonly<Record<string, ToolPolicy>> | undefined;
   /** The tools are too many for a list. The option of the mount has precedence. */
   readonly expose?: 'search' | undefined;
   /** One sentence for each list that the upstream announces and does not return. */
@@ -25,6 +29,13 @@ export interface UpstreamCatalogue {
   readonly version?: string | undefined;
   /** The lists that shared caches may keep. */
   readonly isPublic?: Readonly<Partial<Record<'tools' | 'resources' | 'prompts', boolean>>>;
+}
+
+/** The options of one tool. */
+export interface ToolPolicy {
+  readonly timeoutMs?: number | undefined;
+  /** The calls that people must approve; `true`: by their callers. */
+  readonly approve?: ToolApproval | undefined;
 }
 
 const LISTS = ['tools', 'resources', 'prompts'] as const;
@@ -109,6 +120,9 @@ export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
         Object.entries(value.requests).filter((entry): entry is [string, JsonObject] => isJsonObject(entry[1])),
       )
     : undefined;
+  const policies = value.policies === undefined ? undefined : readPolicies(value.policies);
+  // Without its policies, a tool would run unapproved.
+  if (policies === 'damaged') return undefined;
   const expose = value.expose === 'search' ? value.expose : undefined;
   return {
     capabilities,
@@ -118,11 +132,29 @@ export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
     prompts,
     skills,
     requests,
+    policies,
     expose,
     era,
     version,
     isPublic: shared,
   };
+}
+
+function readPolicies(value: unknown): Readonly<Record<string, ToolPolicy>> | 'damaged' {
+  if (!isObject(value)) return 'damaged';
+  const policies = Object.entries(value);
+  return policies.every((entry): entry is [string, ToolPolicy] => isPolicy(entry[1]))
+    ? Object.fromEntries(policies)
+    : 'damaged';
+}
+
+function isPolicy(value: unknown): value is ToolPolicy {
+  if (!isObject(value)) return false;
+  const { timeoutMs, approve } = value;
+  return (
+    (timeoutMs === undefined || option.duration(timeoutMs) === undefined) &&
+    (approve === undefined || problemOfToolApproval(approve) === undefined)
+  );
 }
 
 /** The client has checked the definitions when it listed them. */

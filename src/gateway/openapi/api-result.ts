@@ -8,6 +8,7 @@ import { readExact, writeJson } from '../../core/protocol/json-text.ts';
 import { META } from '../../core/protocol/meta.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import { type ApiResponse, redirectOf, retryAfter } from './api-connection.ts';
+import { pickedFrom } from './picked-result.ts';
 import type { SentSecrets } from './sent-secrets.ts';
 
 /** A call as its result describes it. */
@@ -23,6 +24,8 @@ export interface AnsweredCall {
   readonly maxResultLength: number;
   /** The credentials of the request, which no result contains. */
   readonly secrets: SentSecrets;
+  /** JSON Pointers to what is passed on; undefined: all. */
+  readonly pick?: readonly string[] | undefined;
   /** A sentence for the result of a 401 or 403: the schemes, and what to do. */
   readonly unauthorized?: string | undefined;
 }
@@ -78,15 +81,16 @@ function successResult(call: AnsweredCall, response: ApiResponse): CallToolResul
 const DAMAGED = 'The response has bytes that are no text in its charset. Each is shown as U+FFFD.';
 
 function dataResult(call: AnsweredCall, response: ApiResponse, value: JsonValue): CallToolResult {
-  const { maxResultLength } = call;
-  const whole: JsonObject = isJsonObject(value) ? value : { result: value };
+  const { maxResultLength, pick } = call;
+  const shown = pick ? pickedFrom(value, pick) : value;
+  const whole: JsonObject = isJsonObject(shown) ? shown : { result: shown };
   const { value: cut, kept } = truncate(whole, maxResultLength);
   const structured = isJsonObject(cut) ? cut : {};
   const note = kept === undefined ? undefined : cutNote(kept, maxResultLength);
   return {
     content: [
       // JSON of an object is the structured content, and that of another value is the text of that value.
-      { type: 'text', text: writeJson(isJsonObject(value) || kept !== undefined ? structured : value) },
+      { type: 'text', text: writeJson(isJsonObject(shown) || kept !== undefined ? structured : shown) },
       ...(note === undefined ? [] : [{ type: 'text', text: note } as const]),
     ],
     structuredContent: structured,

@@ -6,6 +6,7 @@ import * as option from '../../core/protocol/option-rows.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { digest } from '../../core/store/seal.ts';
 import type { DirectHost, DirectTarget, DirectUpstream } from '../mounts/direct-target.ts';
+import { asJson } from './document-catalogue.ts';
 import { LazyOpenApi } from './lazy-openapi.ts';
 import { CONFIGURABLE_API, type OpenApiOptions } from './openapi-settings.ts';
 
@@ -42,9 +43,12 @@ class OpenApiTarget implements DirectTarget {
 
   get key(): string {
     const { document } = this;
-    if (typeof document === 'object' && !(document instanceof URL)) return digest(['openapi', document]);
+    // A catalogue that was stored with other policies would let calls run unapproved.
+    const policies = Object.entries(this.options.operations ?? {}).filter(([, { approve }]) => approve !== undefined);
+    const more = policies.length === 0 ? [] : [digest(asJson(Object.fromEntries(policies)))];
+    if (typeof document === 'object' && !(document instanceof URL)) return digest(['openapi', document, ...more]);
     const text = String(document);
-    return sha256(`openapi\0${/^[a-z]+:\/\//i.test(text) ? text : resolve(text)}`);
+    return sha256(`openapi\0${/^[a-z]+:\/\//i.test(text) ? text : resolve(text)}${more.join('')}`);
   }
 
   open(host: DirectHost): DirectUpstream {

@@ -91,7 +91,8 @@ export function compileDocument(
       each,
       override,
       compiled.inputSchema,
-      output && outputOf(translated.operation, each.place, parts, output),
+      // A part of a response does not fit the schema of the whole.
+      output && !override.result && outputOf(translated.operation, each.place, parts, output),
     );
     if (operations.has(tool.name))
       skipped.push({ operation: shown, reason: `another operation has the name ${tool.name}` });
@@ -101,6 +102,8 @@ export function compileDocument(
         checked: compiled.checked,
         defaults: compiled.defaults,
         request: compiled.request,
+        ...(override.result && { pick: override.result.pick }),
+        ...policyOf(override),
       });
   }
   const [first] = skipped;
@@ -273,7 +276,7 @@ function toolOf(
   { method, name, operation, path }: FoundOperation,
   override: OperationOverride,
   inputSchema: JsonObject,
-  outputSchema: JsonObject | undefined,
+  outputSchema: JsonObject | false | undefined,
 ): ApiOperation['tool'] {
   const summary = typeof operation.summary === 'string' ? descriptionText(operation.summary, 200) : '';
   const text =
@@ -297,6 +300,11 @@ function toolOf(
     ...(outputSchema && { outputSchema: { ...outputSchema, type: 'object' } }),
     annotations: { ...annotationsOf(method), ...override.annotations },
   };
+}
+
+function policyOf({ timeoutMs, approve }: OperationOverride): Pick<ApiOperation, 'policy'> {
+  if (timeoutMs === undefined && approve === undefined) return {};
+  return { policy: { ...(timeoutMs !== undefined && { timeoutMs }), ...(approve !== undefined && { approve }) } };
 }
 
 /** The hints that follow from a method (RFC 9110 section 9.2). */

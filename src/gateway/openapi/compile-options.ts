@@ -1,5 +1,6 @@
 /** Options of the compilation of a document. */
 import type { JsonObject } from '../../core/protocol/json.ts';
+import type { ToolApproval } from '../mounts/mount-approvals.ts';
 
 export interface ApiServerOptions {
   readonly baseUrl?: string | URL | undefined;
@@ -15,6 +16,12 @@ export interface OperationOverride {
   readonly annotations?: JsonObject | undefined;
   /** Values of arguments that a call does not have. */
   readonly defaults?: JsonObject | undefined;
+  /** Deadline of a call in milliseconds. Default: that of the mount. */
+  readonly timeoutMs?: number | undefined;
+  /** The calls that people must approve: `true` (by their callers), or an entry as in `approve` of a mount. */
+  readonly approve?: ToolApproval | undefined;
+  /** `pick`: the members of a response that are passed on, as JSON Pointers; `*` is each element or member. */
+  readonly result?: { readonly pick: readonly string[] } | undefined;
   /** Arguments that clients do not see. They have the value in `defaults`, or none. */
   readonly hide?: readonly string[] | undefined;
 }

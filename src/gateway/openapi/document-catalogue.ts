@@ -26,6 +26,9 @@ export function catalogueOf(
     capabilities: { tools: { listChanged: true }, tasks: { requests: { tools: { call: {} } } } },
     ...{ tools, resources: [], templates: [], prompts: [], skills: [] },
     requests: Object.fromEntries(operations.map((each) => [each.tool.name, pinnedRequest(each, document)])),
+    ...(operations.some(({ policy }) => policy) && {
+      policies: Object.fromEntries(operations.flatMap(({ tool, policy }) => (policy ? [[tool.name, policy]] : []))),
+    }),
     ...(operations.length > MAX_LISTED && { expose: 'search' }),
     ...(problems.length > 0 && { problems }),
     version: info.version,
@@ -48,7 +51,7 @@ export function pinnedRequest({ request, defaults }: ApiOperation, { securitySch
 }
 
 /** A value that consists of JSON, as JSON: without members that are undefined. */
-function asJson(value: object): JsonObject {
+export function asJson(value: object): JsonObject {
   const copy = (at: unknown): JsonValue => {
     if (Array.isArray(at)) return at.map(copy);
     if (typeof at === 'object' && at !== null)

@@ -1,7 +1,9 @@
 /** Options of an API that an OpenAPI document describes, and their check. */
 import * as option from '../../core/protocol/option-rows.ts';
+import { problemOfToolApproval } from '../mounts/mount-approvals.ts';
 import type { ApiAuth } from './api-auth.ts';
 import type { CompileOptions, OperationOverride } from './compile-options.ts';
+import { problemOfPointers } from './picked-result.ts';
 
 /** Options of `openapi()`. Durations are in milliseconds. */
 export interface OpenApiOptions extends Omit<CompileOptions, 'only' | 'except' | 'operations'> {
@@ -29,10 +31,13 @@ export interface OpenApiOptions extends Omit<CompileOptions, 'only' | 'except' |
   readonly refreshMs?: number | undefined;
 }
 
-const OVERRIDE = option.group('{ name, title, description, annotations, defaults, hide }', {
+const OVERRIDE = option.group('{ name, title, description, annotations, defaults, hide, timeoutMs, approve, result }', {
   ...option.each(['name', 'title', 'description'], option.filled),
   ...option.each(['annotations', 'defaults'], option.object),
   hide: option.strings,
+  timeoutMs: option.duration,
+  approve: problemOfToolApproval,
+  result: option.group('{ pick: ["/items/*/id"] }', { pick: option.needed(problemOfPointers) }),
 });
 
 const areTexts = (value: unknown): boolean =>

@@ -183,13 +183,13 @@ export class OpenApiUpstream {
     const before = this.#caller;
     if (before && isDeepStrictEqual(before.trusted, trusted)) return before.caller;
     void closed(before?.caller);
-    const { mount, clock, log, maxResultLength, loadSignIns } = this.#host;
+    const { mount, clock, log, maxResultLength, loadSignIns, readResource } = this.#host;
     const { auth, headers, async, maxResponseBytes } = this.#options;
     const [first, ...others] = trusted.map((origin) => new URL(origin));
     if (!first) throw new ToolError(`${mount}: the document names no server. Set baseUrl`);
     const caller = loadSignIns().then((signIns) =>
       openOperationCaller({
-        ...{ mount, clock, log, signIns, auth, headers, async, maxResponseBytes, maxResultLength },
+        ...{ mount, clock, log, signIns, auth, headers, async, maxResponseBytes, maxResultLength, readResource },
         trusted: [first, ...others],
       }),
     );

@@ -14,6 +14,7 @@ import type { CallToolResult } from '../../core/protocol/types.ts';
 import { digest } from '../../core/store/seal.ts';
 import { checkpointsOf, waitLonger } from '../../features/asking/asking-context.ts';
 import { isHeaderValue, readHeaders } from '../../features/oauth/issuers/header-text.ts';
+import type { DirectHost } from '../mounts/direct-target.ts';
 import { isAsking, type SignIns } from '../mounts/sign-ins.ts';
 import { answerFailure } from '../mounts/upstream-error.ts';
 import { type AcceptedWork, acceptedWork, hasFailed, workState } from './accepted-work.ts';
@@ -24,7 +25,7 @@ import { type AnsweredCall, apiResult } from './api-result.ts';
 import { inlineText } from './argument-text.ts';
 import type { ApiOperation, CompiledDocument, OperationCaller, OperationRequest } from './operation.ts';
 import { requestAddress } from './request-address.ts';
-import { requestBody } from './request-body.ts';
+import { requestBody, withResources } from './request-body.ts';
 import { NO_SECRETS } from './sent-secrets.ts';
 
 export interface OperationCallerOptions {
@@ -44,6 +45,8 @@ export interface OperationCallerOptions {
   readonly async?: boolean | undefined;
   /** Longest response in bytes, decoded. Default 8,388,608. */
   readonly maxResponseBytes?: number | undefined;
+  /** Reads a resource of this server for a caller. @throws {ToolError} */
+  readonly readResource: DirectHost['readResource'];
   /** Longest data of a result, in characters of JSON (`limits.maxResultLength`). */
   readonly maxResultLength: number;
 }
@@ -154,7 +157,9 @@ class OperationCall {
     const url = requestAddress(mount, request, this.#args);
     const key = await this.#idempotencyKey();
     const headers = this.#headers(key);
-    const body = requestBody(mount, request.body, this.#args);
+    const { readResource } = this.#parts;
+    const args = await withResources(mount, request.body, this.#args, (uri) => readResource(this.#ctx, uri));
+    const body = requestBody(mount, request.body, args);
     const repeatable = this.#reads || key !== undefined;
     const typed = body ? { ...headers, 'content-type': body.type } : headers;
     let secrets: AppliedCredentials['secrets'] | undefined;
@@ -338,6 +343,7 @@ class OperationCall {
     const { securitySchemes: schemes } = this.#document;
     return {
       ...{ mount, tool: this.tool, method: this.#request.method, reads: this.#reads, clock, maxResultLength },
+      pick: this.#operation.pick,
       secrets: secrets ?? NO_SECRETS,
       unauthorized: credentials.describe({ request: this.#request, schemes }),
     };

@@ -69,13 +69,13 @@ const LONGEST_ARGUMENT = 64;
 /** A file in a body. */
 const FILE: JsonObject = {
   type: 'object',
-  description: 'A file',
+  description: 'A file: its data, or the uri of a resource of this server that has them',
   properties: {
     data: { type: 'string', contentEncoding: 'base64', description: 'The bytes in base64' },
+    uri: { type: 'string', description: 'A resource, in place of data' },
     type: { type: 'string', description: 'The media type' },
     name: { type: 'string', description: 'The name of the file' },
   },
-  required: ['data'],
   additionalProperties: false,
 };
 
@@ -97,16 +97,16 @@ export class OperationCompiler {
   /** @returns the reason why the operation cannot be offered, as `problem` */
   compile(given: GivenOperation): CompiledOperation | { readonly problem: string } {
     const { parts, servers, schemes, input } = this.#options;
-    const { method, path, operation, item, place, override } = given;
-    if (!path.startsWith('/') || /[?#\\]|(?:^|\/)\.{1,2}(?:\/|$)/.test(path))
-      return { problem: 'the path has a query, a fragment, or a segment with dots' };
+    const { method, operation, item, place, override } = given;
+    const sent = sentPath(given);
+    if (typeof sent === 'string') return { problem: sent };
     const server = servers.baseFor(operation.servers, item.servers);
     if ('problem' in server) return server;
     const body = this.#body(operation.requestBody, place);
     if (body && 'problem' in body) return body;
     const args = new Map<string, Argument>();
     if (body) args.set('body', { schema: body.schema, required: body.plan.required });
-    const read = this.#parameters(given, args);
+    const read = this.#parameters({ ...given, path: sent.path }, args, sent.fixed);
     if ('problem' in read) return read;
     const { parameters, idempotencyHeader } = read;
     const hidden = hiddenBy(given.name, override, args);
@@ -137,7 +137,7 @@ export class OperationCompiler {
       defaults,
       request: {
         method,
-        path,
+        path: sent.path,
         base: server.base,
         parameters,
         ...(body && { body: body.plan }),
@@ -153,6 +153,7 @@ export class OperationCompiler {
   #parameters(
     { path, place, parameters: given }: GivenOperation,
     args: Map<string, Argument>,
+    fixed: ReadonlySet<string>,
   ):
     | { readonly parameters: readonly OperationParameter[]; readonly idempotencyHeader?: string }
     | { readonly problem: string } {
@@ -185,7 +186,7 @@ export class OperationCompiler {
           idempotencyHeader = name;
           continue;
         }
-        if (this.#isHidden(where, name)) continue;
+        if (this.#isHidden(where, name) || (where === 'query' && fixed.has(name))) continue;
         const read = this.#parameter(part.value, { ...part.place, shown: place.shown }, where, name, args);
         if (typeof read === 'string') return { problem: read };
         if (read) parameters.push(read);
@@ -402,6 +403,41 @@ function encodingsOf(given: JsonObject): OperationBody['encoding'] {
       return [[name, encoding]];
     }),
   );
+}
+
+/** The characters of a query that a path may have (RFC 3986 section 3.4), and variables. */
+const FIXED_QUERY = /^[\w.~!$&'()*+,;=:@/?%{}-]*$/;
+
+/**
+ * The path to send. Some documents distinguish operations by a query (`/?Action=List`), or by a fragment, which is never sent. A pair
+ * of the query whose value is a variable of a query parameter is that parameter.
+ *
+ * @returns the path with the other pairs, and their names; or the reason why the operation cannot be offered
+ */
+function sentPath({
+  path,
+  parameters,
+}: Pick<GivenOperation, 'path' | 'parameters'>):
+  | { readonly path: string; readonly fixed: ReadonlySet<string> }
+  | string {
+  const [whole = ''] = path.split('#', 1);
+  const mark = whole.indexOf('?');
+  const plain = mark === -1 ? whole : whole.slice(0, mark);
+  const query = mark === -1 ? '' : whole.slice(mark + 1);
+  if (!plain.startsWith('/')) return 'the path does not begin with a slash';
+  if (/\\|(?:^|\/)\.{1,2}(?:\/|$)/.test(plain)) return 'the path has a segment with dots';
+  if (!FIXED_QUERY.test(query)) return 'the query of the path has characters that no query has';
+  const declared = new Set(
+    parameters.flatMap(({ value }) => (isJsonObject(value) && value.in === 'query' ? [String(value.name)] : [])),
+  );
+  const pairs = query.split('&').filter((pair) => {
+    const variable = /^[^=]*=\{([^{}]+)\}$/.exec(pair)?.[1];
+    return pair !== '' && (variable === undefined || !declared.has(variable));
+  });
+  return {
+    path: pairs.length === 0 ? plain : `${plain}?${pairs.join('&')}`,
+    fixed: new Set(pairs.map((pair) => pair.split('=', 1)[0] ?? '')),
+  };
 }
 
 /** The name of an argument: letters, digits, `_`, `.` and `-`, because several providers accept no other names of members. */

@@ -2,6 +2,7 @@
 import type { Context } from '../../core/execution/context.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
+import type { ToolPolicy } from '../mounts/upstream-catalogue.ts';
 
 /** One operation. */
 export interface ApiOperation {
@@ -12,6 +13,10 @@ export interface ApiOperation {
   /** The values of arguments that a call does not have; those of hidden parameters among them. */
   readonly defaults: JsonObject;
   readonly request: OperationRequest;
+  /** The options of the tool beside those of its mount. */
+  readonly policy?: ToolPolicy | undefined;
+  /** JSON Pointers to the members of a response that are passed on. Default: all. */
+  readonly pick?: readonly string[] | undefined;
 }
 
 /** The request of an operation. It has no secret, and is a part of the pin of the tool. */

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { ToolError } from '../../core/protocol/errors.ts';
 import { describe, isJsonObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
+import { copyNumbers } from '../../core/protocol/json-text.ts';
 import { isJsonList, memberJson, queryPairs, scalarText } from './argument-text.ts';
 import type { BodyEncoding, OperationBody } from './operation.ts';
 
@@ -133,12 +134,59 @@ function quotable(name: string): string {
   return name.toWellFormed().replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }
 
+/** Reads a resource for the caller. @throws {ToolError} */
+export type ReadFile = (uri: string) => Promise<{ readonly bytes: Buffer; readonly type: string | undefined }>;
+
+/** The arguments with the bytes of the resources that files of the body name. @throws {ToolError} */
+export async function withResources(
+  mount: string,
+  body: OperationBody | undefined,
+  args: JsonObject,
+  read: ReadFile,
+): Promise<JsonObject> {
+  const value = args.body;
+  if (!body || value === undefined || (body.kind !== 'binary' && body.kind !== 'multipart')) return args;
+  if (body.kind === 'binary') {
+    const file = await loaded(mount, 'body', value, read);
+    return file === value ? args : copyNumbers(args, { ...args, body: file });
+  }
+  if (!isJsonObject(value)) return args;
+  const members: Record<string, JsonValue | undefined> = { ...value };
+  for (const name of body.files) {
+    const file = members[name];
+    if (file === undefined || file === null) continue;
+    const load = (each: JsonValue): Promise<JsonValue> => loaded(mount, `body.${name}`, each, read);
+    members[name] = isJsonList(file) ? await Promise.all(file.map(load)) : await load(file);
+  }
+  return copyNumbers(args, { ...args, body: copyNumbers(value, members) });
+}
+
+/** A file with its bytes, in place of one that names a resource. */
+async function loaded(mount: string, where: string, value: JsonValue, read: ReadFile): Promise<JsonValue> {
+  if (!isJsonObject(value) || value.uri === undefined) return value;
+  const { uri, data, type, name } = value;
+  if (typeof uri !== 'string' || data !== undefined)
+    throw new ToolError(
+      `${mount}: the argument "${where}": expected a file with data in base64, or with the uri of a resource, got ${data === undefined ? describe(uri) : 'both'}. Nothing was sent`,
+    );
+  const found = await read(uri);
+  if (found.bytes.length > MAX_FILE_BYTES) throw tooLong(mount, where, found.bytes.length);
+  const [last = ''] = uri.split(/[?#]/, 1)[0]?.split('/').slice(-1) ?? [];
+  const named = name ?? (last === '' ? undefined : last);
+  const typed = type ?? found.type;
+  return {
+    data: found.bytes.toString('base64'),
+    ...(typed !== undefined && { type: typed }),
+    ...(named !== undefined && { name: named }),
+  };
+}
+
 /** The bytes of a file: `{ data: base64, type?, name? }`. A path of this machine is none. */
 function fileOf(mount: string, where: string, value: JsonValue): UploadedFile {
   const { data, type, name } = isJsonObject(value) ? value : {};
   if (typeof data !== 'string' || !BASE64.test(data))
     throw new ToolError(
-      `${mount}: the argument "${where}": expected a file as { data: base64, type?, name? }, got ${describe(value)}. Nothing was sent`,
+      `${mount}: the argument "${where}": expected a file as { data: base64, type?, name? } or { uri }, got ${describe(value)}. Nothing was sent`,
     );
   const bytes = Buffer.from(data, 'base64');
   if (bytes.length > MAX_FILE_BYTES) throw tooLong(mount, where, bytes.length);

@@ -9,7 +9,7 @@ import type { Vault } from '../../../src/core/store/vault.ts';
 import { SignIns } from '../../../src/gateway/mounts/sign-ins.ts';
 import type { ApiOperation, CompiledDocument, OperationRequest } from '../../../src/gateway/openapi/operation.ts';
 import { type OperationCallerOptions, openOperationCaller } from '../../../src/gateway/openapi/operation-caller.ts';
-import { createServer, memory, type Server } from '../../../src/index.ts';
+import { createServer, memory, type Server, ToolError } from '../../../src/index.ts';
 import { TestClient } from '../../../src/testing/testing.ts';
 import { SECRET } from '../../features/asking/support.ts';
 
@@ -80,6 +80,11 @@ export interface ApiStageOptions extends Partial<Omit<OperationCallerOptions, 's
   readonly server?: Partial<Parameters<typeof createServer>[0]>;
 }
 
+/** A gateway without resources. */
+export function unreadable(): Promise<never> {
+  return Promise.reject(new ToolError('there is no resource here'));
+}
+
 export interface ApiStage {
   readonly server: Server;
   readonly signIns: SignIns;
@@ -113,7 +118,15 @@ export async function apiStage(api: string, options: ApiStageOptions = {}): Prom
   const document = documentOf(requestOf({ base, ...request }), { securitySchemes: schemes }, defaults);
   const [operation] = document.operations;
   const caller = openOperationCaller({
-    ...{ mount: 'pets', clock: time, log, signIns, trusted: [new URL(base)], maxResultLength: 50_000 },
+    ...{
+      mount: 'pets',
+      clock: time,
+      log,
+      signIns,
+      trusted: [new URL(base)],
+      maxResultLength: 50_000,
+      readResource: unreadable,
+    },
     ...rest,
   });
   server.tool('use', { input: { type: 'object' }, task: 'allowed' }, (args: unknown, ctx) => {

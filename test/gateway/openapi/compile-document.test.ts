@@ -635,11 +635,47 @@ test('deprecated operations, webhooks and callbacks are left out and counted', a
   );
 });
 
-for (const path of ['/a?b=c', '/a#b', '/a/../b', '/./a', 'a'])
+for (const [path, reason] of [
+  ['/a/../b', 'the path has a segment with dots'],
+  ['/./a?b=c', 'the path has a segment with dots'],
+  ['a', 'the path does not begin with a slash'],
+  ['/a?b c', 'the query of the path has characters that no query has'],
+])
   test(`an operation with the path ${path} is left out`, async () => {
-    const { skipped } = await compiled(documentOf({ [path]: reading('x', []), '/y': reading('y', []) }));
-    assert.match(String(skipped[0]?.reason), 'the path has a query, a fragment, or a segment with dots');
+    const { skipped } = await compiled(documentOf({ [String(path)]: reading('x', []), '/y': reading('y', []) }));
+    assert.match(String(skipped[0]?.reason), String(reason));
   });
+
+const queryOf = (name: string): JsonObject => ({ name, in: 'query', schema: { type: 'string' } });
+
+/** Paths with a query or a fragment: what is sent, and the arguments of the tool. */
+for (const [path, parameters, sent, args] of [
+  ['/?Action=List', [queryOf('Next')], '/?Action=List', ['Next']],
+  // The document writes the pair as a parameter, too.
+  ['/?Action=List&Version=1', [queryOf('Action'), queryOf('Next')], '/?Action=List&Version=1', ['Next']],
+  ['/search?q={q}&kind=all', [queryOf('q')], '/search?kind=all', ['q']],
+  ['/search?q={q}', [queryOf('q')], '/search', ['q']],
+  ['/#X-Amz-Target=Shop.List', [], '/', []],
+  ['/pets#search', [queryOf('q')], '/pets', ['q']],
+] as const)
+  test(`an operation with the path ${path} is offered, and sends ${sent}`, async () => {
+    const { request, tool } = await only(documentOf({ [path]: reading('x', parameters) }));
+    assert.is(request.path, sent);
+    assert.equal(Object.keys(Object(tool.inputSchema.properties)), args);
+  });
+
+test('two operations that differ in the query of their path are two tools', async () => {
+  const { operations } = await compiled(
+    documentOf({ '/?Action=Get': { get: { responses: {} } }, '/?Action=List': { get: { responses: {} } } }),
+  );
+  assert.equal(
+    operations.map(({ tool, request }) => [tool.name, request.path]),
+    [
+      ['get_Action_Get', '/?Action=Get'],
+      ['get_Action_List', '/?Action=List'],
+    ],
+  );
+});
 
 test('deepObject of an object in an object, and parameters of unknown forms, are warnings', async () => {
   const nested = { type: 'object', properties: { a: { type: 'object', properties: { b: { type: 'string' } } } } };

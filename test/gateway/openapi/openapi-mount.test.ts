@@ -9,6 +9,7 @@ import { Tree } from '../../features/discovery/tree.ts';
 import { suite } from '../../harness/door.ts';
 import { until } from '../../harness/wait.ts';
 import { type ApiServer, apiServer, petsDocument } from './api-server.ts';
+import { unreadable } from './api-stage.ts';
 import { reading } from './documents.ts';
 
 const test = suite('mounts of OpenAPI documents');
@@ -265,6 +266,7 @@ test('a call makes the request that was offered, or none', async () => {
     ...{ mount: 'pets', clock: systemClock, log: () => {}, maxResultLength: 1_000 },
     settings: { validate: true, maxListed: 100 },
     loadSignIns: () => Promise.reject(new Error('nobody signs in')),
+    readResource: unreadable,
   });
   const { requests = {} } = await upstream.list(() => {});
   const call = (request: JsonObject | undefined): Promise<string> =>
