@@ -19,7 +19,7 @@ export interface UpstreamCatalogue {
   /** The requests that a direct upstream makes for calls of its tools, by their names: parts of their pins. */
   readonly requests?: Readonly<Record<string, JsonObject>> | undefined;
   /** The options of single tools, by their names: those of the operator, beside the options of the mount. */
-  readonly policies?: Readonly<Record<string, ToolPolicy>> | undefined;
+  readonly policies?: Readonly<Record<string, MountedToolPolicy>> | undefined;
   /** The tools are too many for a list. The option of the mount has precedence. */
   readonly expose?: 'search' | undefined;
   /** One sentence for each list that the upstream announces and does not return. */
@@ -32,7 +32,7 @@ export interface UpstreamCatalogue {
 }
 
 /** The options of one tool. */
-export interface ToolPolicy {
+export interface MountedToolPolicy {
   readonly timeoutMs?: number | undefined;
   /** The calls that people must approve; `true`: by their callers. */
   readonly approve?: ToolApproval | undefined;
@@ -140,15 +140,15 @@ export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
   };
 }
 
-function readPolicies(value: unknown): Readonly<Record<string, ToolPolicy>> | 'damaged' {
+function readPolicies(value: unknown): Readonly<Record<string, MountedToolPolicy>> | 'damaged' {
   if (!isObject(value)) return 'damaged';
   const policies = Object.entries(value);
-  return policies.every((entry): entry is [string, ToolPolicy] => isPolicy(entry[1]))
+  return policies.every((entry): entry is [string, MountedToolPolicy] => isPolicy(entry[1]))
     ? Object.fromEntries(policies)
     : 'damaged';
 }
 
-function isPolicy(value: unknown): value is ToolPolicy {
+function isPolicy(value: unknown): value is MountedToolPolicy {
   if (!isObject(value)) return false;
   const { timeoutMs, approve } = value;
   return (

@@ -2,7 +2,7 @@
 import type { Context } from '../../core/execution/context.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
-import type { ToolPolicy } from '../mounts/upstream-catalogue.ts';
+import type { MountedToolPolicy } from '../mounts/upstream-catalogue.ts';
 
 /** One operation. */
 export interface ApiOperation {
@@ -14,7 +14,7 @@ export interface ApiOperation {
   readonly defaults: JsonObject;
   readonly request: OperationRequest;
   /** The options of the tool beside those of its mount. */
-  readonly policy?: ToolPolicy | undefined;
+  readonly policy?: MountedToolPolicy | undefined;
   /** JSON Pointers to the members of a response that are passed on. Default: all. */
   readonly pick?: readonly string[] | undefined;
 }

@@ -141,7 +141,7 @@ const REFUSED: readonly (readonly [why: string, value: JsonValue, words: RegExp]
   [
     'a path',
     '/etc/passwd',
-    /expected a file as \{ data: base64, type\?, name\? \}, got string "\/etc\/passwd"\. Nothing was sent/,
+    /expected a file as \{ data: base64, type\?, name\? \} or \{ uri \}, got string "\/etc\/passwd"\. Nothing was sent/,
   ],
   ['text that is no base64', { data: 'not base64!' }, /expected a file/],
   ['a file of more than 8 MiB', { data: 'A'.repeat(11_184_816) }, /expected at most 8388608 bytes, got 8388612/],
