@@ -100,6 +100,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
   ],
   skills: ['features/skills'],
   sockets: ['core/transports/socket-path'],
+  standards: ['core/schema/compile-standard'],
   state: ['features/state'],
   stores: ['features/postgres', 'features/sqlite'],
   subscriptions: ['core/protocol/subscription-filter', 'core/requests/open-subscriptions'],

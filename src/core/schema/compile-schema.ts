@@ -1,10 +1,12 @@
 /** Compiles a tool's `input` or `output` schema at registration, ready to check values. */
+
 import { describe, isObject } from '../protocol/json.ts';
+import { compileStandard } from './compile-standard.ts';
 import { compilePlain } from './json-schema.ts';
 import type { CompiledSchema } from './schema.ts';
 import { guardSchema } from './schema-guard.ts';
 import type { AuthorSchema } from './schema-types.ts';
-import { compileStandard, isStandard } from './standard.ts';
+import { isStandard } from './standard.ts';
 
 /** Accepts any object. */
 export const ANY_OBJECT: CompiledSchema = {
