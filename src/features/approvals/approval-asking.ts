@@ -43,8 +43,6 @@ export interface ApprovalAskingOptions {
   readonly core: Core;
   readonly table: ApprovalTable;
   readonly interactive: InteractiveRequests;
-  /** Sentences for a model that say where people decide, such as on a page. */
-  readonly ways: readonly ((approval: StoredApproval) => string | undefined)[];
   /** The address of the page of an approval, for people who sign in; undefined if this server has none. */
   pageOf(id: string): string | undefined;
 }
@@ -487,8 +485,7 @@ export class ApprovalAsking {
   }
 
   #pending(approval: StoredApproval): Refused {
-    const ways = this.#options.ways.flatMap((way) => way(approval) ?? []);
-    return { result: this.#resultOf(pendingText(approval, ways), approval) };
+    return { result: this.#resultOf(pendingText(approval, this.#options.pageOf(approval.id)), approval) };
   }
 
   #refusal(approval: StoredApproval): CallToolResult {

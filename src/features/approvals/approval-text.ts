@@ -158,11 +158,11 @@ export function notCarriedOut({ tool, part }: { readonly tool: string; readonly 
     : `The call of ${call} ended before "${visibleLine(part)}", which was not carried out`;
 }
 
-/** For the model of a call that waits for somebody whom this call cannot ask. @param ways where the person decides */
-export function pendingText(approval: StoredApproval, ways: readonly string[]): string {
+/** For the model of a call that waits for somebody whom this call cannot ask. @param page where the person decides */
+export function pendingText(approval: StoredApproval, page: string | undefined): string {
   return [
     `Not carried out yet: ${approval.part === undefined ? '' : `"${visibleLine(approval.part)}" in `}this call of "${visibleLine(approval.tool)}" needs the approval of ${needed(approval)}, until ${isoOf(approval.until)}.`,
-    ...ways,
+    ...(page === undefined ? [] : [`Whoever may approve it decides on the page ${page}.`]),
     `Tell the user so. Only a person can approve it, and not in this conversation. Once it is approved, call "${visibleLine(approval.tool)}" again with exactly the same arguments: that call is carried out, once. Until then, another call only returns this message.`,
   ].join(' ');
 }

@@ -3,27 +3,19 @@ import { requestContextOf } from '../../core/execution/request-context.ts';
 import type { HandlerGate } from '../../core/execution/stages.ts';
 import { Lazy } from '../../core/kernel/lazy.ts';
 import type { Feature } from '../../core/server/feature.ts';
-import { asking } from '../asking/asking.feature.ts';
-import { cluster } from '../cluster/cluster.feature.ts';
-import { audit } from '../guard/audit/audit.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
 import type { Approval, ApprovalListener, ApprovalPolicy, Approvals } from './approval-interface.ts';
-import { policyRequirements, readApproval } from './approval-policy.ts';
-import { type StoredApproval, viewOf } from './approval-record.ts';
-import { ApprovalTable } from './approval-table.ts';
+import { readApproval } from './approval-policy.ts';
+import { viewOf } from './approval-record.ts';
 import { APPROVALS_PATH, APPROVE, OPTIONS } from './approvals-options.ts';
-import { type CallDemand, HeldCalls, wasHeld } from './held-calls.ts';
+import { type CallDemand, wasHeld } from './held-calls.ts';
+import { openApprovalTable, openHeldCalls, warnOf } from './open-approvals.ts';
 import { PolicyWarnings } from './policy-warnings.ts';
 
-/** The service for other parts of a server: `server.approvals`, and places to listen and to tell models. */
+/** The service for other parts of a server: `server.approvals`, and places to listen. */
 export interface ApprovalService extends Approvals {
   /** Calls back for each change of an approval at this node. @returns removes the listener */
   listen(listener: ApprovalListener): () => void;
-  /**
-   * Adds a sentence to the result of a call that waits for people: where they decide. @param way returns undefined if it has none
-   * for an approval
-   */
-  tells(way: (approval: Pick<StoredApproval, 'id' | 'tool' | 'principal'>) => string | undefined): void;
   /** Adds what a feature demands of calls for which no rule and no tool demands an approval. @param demand undefined: nothing */
   demands(demand: CallDemand): void;
   /**
@@ -38,47 +30,13 @@ export const approvals: Feature<ApprovalService> = {
   name: 'approvals',
   options: OPTIONS,
   open(core) {
-    const { system, elements, stages, store, options } = core;
-    const { metrics } = system;
-    const ways: ((approval: StoredApproval) => string | undefined)[] = [];
+    const { elements, stages, store, options } = core;
     const demands: CallDemand[] = [];
-    const table = new Lazy(() => {
-      const counted = metrics.counter(
-        'troupe.approvals',
-        '{approval}',
-        'Approvals by the state that they have entered.',
-        'troupe.state',
-      );
-      const created = new ApprovalTable({
-        ...{ core, counted },
-        audit: core.service(audit)?.mailbox,
-        shared: core.service(cluster).shared,
-      });
-      metrics.gauge('troupe.approvals.open', '{approval}', 'Approvals that wait for people.', () => created.open);
-      metrics.gauge(
-        'troupe.approvals.oldest',
-        's',
-        'Age of the oldest open approval at this node.',
-        () => created.oldest,
-      );
-      return created;
-    });
+    const table = new Lazy(() => openApprovalTable(core));
     const warnings = new Lazy(() => new PolicyWarnings(core));
     /** The policies of tools that were offered before the server listens; undefined since then. */
     let offered: ApprovalPolicy[] | undefined = [];
-    /** The address of the page of an approval, if people sign in to this server. */
-    const pageOf = (id: string): string | undefined => {
-      const [address] = core.transports.flatMap((transport) => transport.pageAddress?.(APPROVALS_PATH) ?? []);
-      return address?.identifies ? `${address.url}/${id}` : undefined;
-    };
-    const held = new Lazy(
-      () =>
-        new HeldCalls({
-          ...{ core, ways, pageOf, demands, warnings: warnings.value, table: table.value },
-          admission: core.service(authorization),
-          interactive: core.service(asking).interactive,
-        }),
-    );
+    const held = new Lazy(() => openHeldCalls({ core, demands, warnings: warnings.value, table: table.value }));
     const gate: HandlerGate = (call, ctx, next) => {
       const context = requestContextOf(ctx);
       const { first } = context;
@@ -101,7 +59,7 @@ export const approvals: Feature<ApprovalService> = {
       begin();
       if (approve === true) return;
       if (offered) offered.push(approve);
-      else warnings.value.lasts(policyRequirements(approve));
+      else warnOf(warnings.value, [approve]);
     });
     const service: ApprovalService = {
       list: (query) => table.value.list(query),
@@ -111,7 +69,6 @@ export const approvals: Feature<ApprovalService> = {
       revoke: (id, by) => table.value.revoke(id, by),
       grants: (query) => table.value.grants(query),
       listen: (listener) => table.value.listen(listener),
-      tells: (way) => void ways.push(way),
       demands(demand) {
         demands.push(demand);
         begin();
@@ -121,10 +78,6 @@ export const approvals: Feature<ApprovalService> = {
     const pages = new Lazy(async () => {
       const { ApprovalPages } = await import('./approval-pages.ts');
       return new ApprovalPages(service, core.keys);
-    });
-    service.tells(({ id }) => {
-      const page = pageOf(id);
-      return page === undefined ? undefined : `Whoever may approve it decides on the page ${page}.`;
     });
     return {
       service,
@@ -137,7 +90,7 @@ export const approvals: Feature<ApprovalService> = {
         await table.value.recover();
       },
       started() {
-        for (const policy of offered ?? []) warnings.value.lasts(policyRequirements(policy));
+        if (offered?.length) warnOf(warnings.value, offered);
         offered = undefined;
       },
       facts: () => (table.created ? { 'open approvals': table.created.open } : {}),
