@@ -1,0 +1,175 @@
+/** Runs of scripts that outlive their process: whatever the journal lacked when it died, no effect happens twice, and the script learns how its calls ended. */
+import * as assert from 'uvu/assert';
+import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
+import { META } from '../../../src/core/protocol/meta.ts';
+import { memoryStore } from '../../../src/core/store/memory-store.ts';
+import type { Store, StoreAnswer, StoreQuery, Write } from '../../../src/core/store/store.ts';
+import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
+import { TestStore } from '../../harness/test-store.ts';
+import { until } from '../../harness/wait.ts';
+import { EXTENSION, idOf, keysOf } from '../tasks/support.ts';
+import { asked, pass, pausedIn, resultIn, runModern, type Workshop, workshop } from './support.ts';
+
+const test = suite('runs of scripts after a restart');
+
+/** A store of a process that dies with one of its writes to a journal: nothing that comes later is answered. */
+class DyingStore extends TestStore {
+  readonly #at: number;
+  readonly #isWritten: boolean;
+  /** The kinds of the events of each write. */
+  readonly writes: string[] = [];
+  dead = false;
+
+  /** @param at the number of the write, 0 for none @param isWritten it is in the store, and its process has not learned it */
+  constructor(inner: Store, at: number, isWritten: boolean) {
+    super(inner);
+    this.#at = at;
+    this.#isWritten = isWritten;
+  }
+
+  override async ask(query: StoreQuery): Promise<StoreAnswer> {
+    if (this.dead) return new Promise(() => {});
+    const kinds = query.type === 'commit' ? kindsIn(query.writes) : '';
+    if (kinds === '') return super.ask(query);
+    this.writes.push(kinds);
+    if (this.writes.length !== this.#at) return super.ask(query);
+    this.dead = true;
+    if (this.#isWritten) await super.ask(query);
+    return new Promise(() => {});
+  }
+}
+
+function kindsIn(writes: readonly Write[]): string {
+  return writes
+    .flatMap((write) => (write.type === 'event' && write.stream === 'journal' ? [write.kind] : []))
+    .join(' ');
+}
+
+/** It writes, reads beside a write, asks, sleeps, and writes again. */
+const SCRIPT = `
+const done = [];
+const write = async (n) => { try { done.push(await t.write({ n })); } catch (error) { done.push(error.carriedOut); } };
+await write(1);
+const [{ double }] = await Promise.all([t.read({ n: 2 }), write(3)]);
+const { name } = await t.who();
+await sleep(1000);
+await write(4);
+return [done, double, name];`;
+
+interface Outcome {
+  readonly text: string;
+  readonly written: readonly unknown[];
+  readonly writes: readonly string[];
+}
+
+/** Runs the script as a task by a process that dies, and by the next one to its end. */
+async function afterDeath(at: number, isWritten: boolean): Promise<Outcome> {
+  const inner = memoryStore();
+  const clock = new SimulatedClock();
+  const store = new DyingStore(inner, at, isWritten);
+  const first = workshop({ store }, undefined, clock);
+  const client = await connect(first.server, { auth: { principal: 'ada' } });
+  const task = idOf(await call(client, 'tools/call', { name: 'run_code_task', arguments: { code: SCRIPT } }));
+  const alive = await ended(first, client, task, () => store.dead);
+  if (alive !== undefined) return { text: alive, written: first.written, writes: store.writes };
+  const second = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const text = await ended(second, await connect(second.server, { auth: { principal: 'ada' } }), task, () => false);
+  return { text: String(text), written: [...first.written, ...second.written], writes: store.writes };
+}
+
+function call(client: TestClient, method: string, params: JsonObject): Promise<JsonObject> {
+  return client.modern(method, params, { [META.clientCapabilities]: EXTENSION });
+}
+
+/** Answers the questions of a task until it ends. @returns the text of its result; undefined if its process is dead */
+async function ended(
+  { clock }: Workshop,
+  client: TestClient,
+  taskId: string,
+  isDead: () => boolean,
+): Promise<string | undefined> {
+  for (let turns = 0; turns < 200; turns += 1) {
+    await pass(clock, 100);
+    if (isDead()) return undefined;
+    const look = await call(client, 'tasks/get', { taskId });
+    if (isObject(look.result)) return textOf(look.result);
+    if (look.status === 'failed') return JSON.stringify(look);
+    const inputResponses = Object.fromEntries(
+      keysOf(look).map((key) => [key, { action: 'accept', content: { name: 'Ada' } }]),
+    );
+    if (keysOf(look).length > 0) await call(client, 'tasks/update', { taskId, inputResponses });
+  }
+  throw new Error('expected the task to end');
+}
+
+const whole = afterDeath(0, false);
+
+test('a run that is not interrupted writes its journal in order', async () => {
+  const { text, written, writes } = await whole;
+  assert.match(text, '{"result":[["wrote 1","wrote 3","wrote 4"],4,"Ada"]');
+  assert.equal(written, [1, 3, 4]);
+  assert.equal(writes, [
+    ...['begun', 'started', 'delivered', 'started', 'delivered', 'delivered', 'asked', 'answered', 'delivered'],
+    ...['sleeping', 'delivered', 'started', 'delivered', 'ended'],
+  ]);
+});
+
+for (const isWritten of [false, true])
+  test(`a process that dies ${isWritten ? 'after' : 'before'} any write of the journal repeats no effect, and the script ends`, async () => {
+    const { writes } = await whole;
+    for (const [index, kinds] of writes.entries()) {
+      const { text, written } = await afterDeath(index + 1, isWritten);
+      const where = `${isWritten ? 'after' : 'before'} write ${index + 1} (${kinds}): ${text}, wrote ${written}`;
+      assert.is(new Set(written).size, written.length, where);
+      const value: unknown = JSON.parse(text);
+      const result: unknown = isObject(value) ? value.result : undefined;
+      const [done, ...others]: readonly unknown[] = Array.isArray(result) ? result : [];
+      assert.equal(others, [4, 'Ada'], where);
+      // The script learns of each write that it was carried out, or that this is not known.
+      for (const [place, n] of [1, 3, 4].entries()) {
+        const learned: unknown = Array.isArray(done) ? done[place] : undefined;
+        assert.ok(learned === `wrote ${n}` ? written.includes(n) : learned === 'unknown', where);
+      }
+    }
+  });
+
+test('a client of 2026-07-28 returns to the next process with its answer, and the script continues', async () => {
+  const inner = memoryStore();
+  const clock = new SimulatedClock();
+  const first = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const args = { code: SCRIPT };
+  const one = await connect(first.server, { auth: { principal: 'ada' } });
+  const { keys, state } = asked(await runModern(one, args));
+  await first.server.close();
+  const second = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const two = await connect(second.server, { auth: { principal: 'ada' } });
+  const inputResponses = { [keys[0] ?? '']: { action: 'accept', content: { name: 'Ada' } } };
+  const running = runModern(two, args, { requestState: state, inputResponses });
+  await pass(clock, 1_000);
+  await pass(clock, 1_000);
+  assert.equal(resultIn(await running), [['wrote 1', 'wrote 3', 'wrote 4'], 4, 'Ada']);
+  assert.equal([first.written, second.written], [[1, 3], [4]]);
+});
+
+test('a paused run continues by itself in the next process, and only its caller gets the result', async () => {
+  const inner = memoryStore();
+  const clock = new SimulatedClock();
+  const first = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const one = await connect(first.server, { auth: { principal: 'ada' } });
+  const running = runModern(one, { code: 'await t.write({ n: 1 }); await sleep(3600000); return t.write({ n: 2 });' });
+  await pass(clock, 0);
+  await pass(clock, 20_000);
+  const run = pausedIn(await running);
+  await first.server.close();
+  const second = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const two = await connect(second.server, { auth: { principal: 'ada' } });
+  await pass(clock, 3_600_000);
+  await until(() => second.written.length === 1);
+  await pass(clock, 0);
+  assert.is(resultIn(await runModern(two, { resume: run })), 'wrote 2');
+  assert.equal([first.written, second.written], [[1], [2]]);
+  const other = await connect(second.server, { auth: { principal: 'eve' } });
+  assert.match(textOf(await runModern(other, { resume: run })), /^There is no run /);
+});
