@@ -8,6 +8,10 @@ export interface CodeOptions {
    * them; `deny` rejects them.
    */
   readonly effects?: 'approve' | 'allow' | 'deny' | undefined;
+  /** The number of threads that run scripts, 1 to 64. Default 2. */
+  readonly threads?: number | undefined;
+  /** Milliseconds for which a request waits for a run that needs no client. Then it is answered, and the run continues. Default 20,000. */
+  readonly waitMs?: number | undefined;
 }
 
 declare module '../../core/server/options.ts' {
@@ -17,6 +21,13 @@ declare module '../../core/server/options.ts' {
   }
 }
 
+/** The name of the rows of runs in the store. */
+export const RUNS = 'run_code';
+
 export const CODE_OPTIONS: { readonly code: option.Check } = {
-  code: option.group('{ effects }', { effects: option.oneOf('approve', 'allow', 'deny') }),
+  code: option.group('an object such as { effects: "approve", threads: 2 }', {
+    effects: option.oneOf('approve', 'allow', 'deny'),
+    threads: option.expected('a whole number from 1 to 64', (value) => option.isWhole(value, 1, 64)),
+    waitMs: option.duration,
+  }),
 };

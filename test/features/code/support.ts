@@ -3,11 +3,11 @@ import type { Context } from '../../../src/core/execution/context.ts';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import type { Core, Feature } from '../../../src/core/server/feature.ts';
+import type { CodeOptions } from '../../../src/features/code/code-options.ts';
 import type { CallableFunctions } from '../../../src/features/code/functions/code-functions.ts';
 import { CodeRuns } from '../../../src/features/code/runs/code-runs.ts';
 import { hasEffect } from '../../../src/features/code/runs/effects.ts';
 import type { ScriptEngine } from '../../../src/features/code/runs/run-messages.ts';
-import type { RunSettings } from '../../../src/features/code/runs/run-options.ts';
 import type { AuditRecord, Server, ServerOptions } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
@@ -34,12 +34,12 @@ function functionsOf(core: Core): CallableFunctions {
 }
 
 /** A feature that offers `run_code`. */
-export function codeFeature(engine: ScriptEngine, settings?: RunSettings): Feature<CodeRuns> {
+export function codeFeature(engine: ScriptEngine, settings?: CodeOptions): Feature<CodeRuns> {
   return {
     name: 'code for tests',
     open(core) {
       const functions = functionsOf(core);
-      const runs = new CodeRuns({ core, engine, settings, functionsOf: () => Promise.resolve(functions) });
+      const runs = new CodeRuns({ core, engine, settings, name: 'tested', functionsOf: () => Promise.resolve(functions) });
       const tool = {
         input: { type: 'object', properties: { code: { type: 'string' }, resume: { type: 'string' } } },
         handler: (args: unknown, ctx: Context) => {
@@ -72,7 +72,7 @@ export interface Workshop {
 /** A server with the tools `read`, `write`, `who` and `fail`. */
 export function workshop(
   options: Partial<ServerOptions> = {},
-  settings: RunSettings = { effects: 'allow' },
+  settings: CodeOptions = { effects: 'allow' },
   clock = new SimulatedClock(),
 ): Workshop {
   const engine = new FakeEngine();

@@ -81,6 +81,11 @@ export class CodeTools implements ToolFinder {
     return this.#functions.of({ hides: listViewOf(ctx)?.hides, principal: ctx.principal });
   }
 
+  /** The same for a request whose tools were listed. */
+  functionsOf({ view, client }: RequestView) {
+    return this.#functions.of({ hides: view?.hides, principal: client.principal });
+  }
+
   /** Finds what the caller of one of the tools sees, before its rules are asked. */
   readonly #see: RequestGate = (mail, next) => {
     const { operation } = mail.request;

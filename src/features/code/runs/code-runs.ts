@@ -16,19 +16,21 @@ import type { ActorRow } from '../../../core/store/store.ts';
 import { approvals } from '../../approvals/approvals.feature.ts';
 import { asking } from '../../asking/asking.feature.ts';
 import { continuesElsewhere } from '../../asking/asking-context.ts';
+import type { CodeOptions } from '../code-options.ts';
 import type { CallableFunctions } from '../functions/code-functions.ts';
 import type { Script } from '../sandbox/script.ts';
 import { effectCondition } from './effects.ts';
 import { type RunEvent, RunJournal, type StoredCaller } from './run-journal.ts';
 import type { Departure, ScriptEngine } from './run-messages.ts';
-import type { RunSettings } from './run-options.ts';
 import { resultOf } from './run-result.ts';
 import { type ScriptRun, spawnRun } from './script-run.actor.ts';
 
 export interface CodeRunsOptions {
   readonly core: Core;
   readonly engine: ScriptEngine;
-  readonly settings?: RunSettings | undefined;
+  /** The name of their rows in the store: runs of another owner are not taken up. */
+  readonly name: string;
+  readonly settings?: CodeOptions | undefined;
   /** The functions of a caller whose run continues without a request. */
   functionsOf(caller: StoredCaller): Promise<CallableFunctions>;
 }
@@ -43,9 +45,8 @@ const PAGE = 1_000;
 /** The states from which a run continues without its client. */
 const ALONE: ReadonlySet<string> = new Set(['waiting for approval', 'waiting for clock']);
 const OVER: ReadonlySet<string> = new Set(['returned', 'failed', 'stopped', 'cancelled']);
-/** The names of rows: whether a request waits for the run. */
-const ATTENDED = 'attended';
-const PAUSED = 'paused';
+/** Begins the status of a run for which no request waits. */
+const PAUSED = 'paused, ';
 
 /** A run in memory. */
 interface LiveRun {
@@ -248,8 +249,8 @@ export class CodeRuns implements CellHolder {
     const { principal } = caller;
     return {
       ...{ id: actorOf(id), kind: 'run', principal, created },
-      name: live && !live.attended() ? PAUSED : ATTENDED,
-      status: live?.state() ?? 'computing',
+      name: this.#options.name,
+      status: `${live && !live.attended() ? PAUSED : ''}${live?.state() ?? 'computing'}`,
       expires: live ? Math.max(live.until(), created) : expires,
     };
   }
@@ -273,7 +274,7 @@ export class CodeRuns implements CellHolder {
     const { store, limits, quotas } = core;
     const actor = actorOf(id);
     const row = await store.load(actor);
-    if (!row) return undefined;
+    if (row?.actor.name !== this.#options.name) return undefined;
     const { events, stored } = await RunJournal.read(store, actor);
     const [begun, ...before] = events;
     if (begun?.type !== 'begun') return undefined;
@@ -308,18 +309,21 @@ export class CodeRuns implements CellHolder {
   }
 
   async take(cells: readonly number[] | undefined): Promise<void> {
-    const { store } = this.#options.core;
+    const { core, name } = this.#options;
+    const { store } = core;
     if (!store.durable) return;
     let after: ActorRow | undefined;
     do {
-      const rows: readonly ActorRow[] = await store.list({ kind: 'run', cells, after, limit: PAGE });
-      for (const row of rows) {
-        if (OVER.has(row.status)) continue;
-        if (row.name === PAUSED || ALONE.has(row.status)) this.#taken.push(row.id.slice(PREFIX.length));
+      const rows: readonly ActorRow[] = await store.list({ kind: 'run', name, cells, after, limit: PAGE });
+      for (const { id, status } of rows) {
+        const isPaused = status.startsWith(PAUSED);
+        const state = isPaused ? status.slice(PAUSED.length) : status;
+        if (OVER.has(state)) continue;
+        if (isPaused || ALONE.has(state)) this.#taken.push(id.slice(PREFIX.length));
       }
       after = rows.length === PAGE ? rows.at(-1) : undefined;
     } while (after);
-    if (this.#serves) this.#options.core.system.clock.soon(() => this.started());
+    if (this.#serves) core.system.clock.soon(() => this.started());
   }
 
   drop(cells: ReadonlySet<number>): Promise<void> {

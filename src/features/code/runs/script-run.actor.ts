@@ -31,6 +31,7 @@ import { toText } from '../../../core/store/serialize.ts';
 import type { ApprovalService } from '../../approvals/approvals.feature.ts';
 import { askVerbatim } from '../../asking/asking-context.ts';
 import { isRepeatable } from '../../durability/tool-hints.ts';
+import type { CodeOptions } from '../code-options.ts';
 import type { CallableFunctions } from '../functions/code-functions.ts';
 import type { Delivery, Script, ScriptCall, ScriptEnd, ScriptFault, ScriptSlice } from '../sandbox/script.ts';
 import { type CallValue, valueOfOutcome } from './call-value.ts';
@@ -38,7 +39,6 @@ import { hasEffect } from './effects.ts';
 import { InnerCall } from './inner-call.ts';
 import type { CallIdentity, RunEvent, RunJournal, StoredCaller } from './run-journal.ts';
 import type { Attachment, Departure, RunMail, ScriptEngine } from './run-messages.ts';
-import type { RunSettings } from './run-options.ts';
 import {
   argumentsIn,
   type EndedCall,
@@ -62,7 +62,7 @@ export interface ScriptRunOptions {
   /** The events after its beginning; empty for a new run. */
   readonly before: readonly RunEvent[];
   readonly memory: Reservation;
-  readonly settings: { readonly effects: NonNullable<RunSettings['effects']>; readonly waitMs: number };
+  readonly settings: { readonly effects: NonNullable<CodeOptions['effects']>; readonly waitMs: number };
   /** The functions of its caller while no request waits for it. */
   functions(): Promise<CallableFunctions>;
   /** Counts a call by its outcome, and a run by its end. */
