@@ -39,7 +39,13 @@ export function codeFeature(engine: ScriptEngine, settings?: CodeOptions): Featu
     name: 'code for tests',
     open(core) {
       const functions = functionsOf(core);
-      const runs = new CodeRuns({ core, engine, settings, name: 'tested', functionsOf: () => Promise.resolve(functions) });
+      const runs = new CodeRuns({
+        core,
+        engine,
+        settings,
+        name: 'tested',
+        functionsOf: () => Promise.resolve(functions),
+      });
       const tool = {
         input: { type: 'object', properties: { code: { type: 'string' }, resume: { type: 'string' } } },
         handler: (args: unknown, ctx: Context) => {
