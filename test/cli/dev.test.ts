@@ -75,8 +75,10 @@ interface Stage {
   readonly command: Agent;
   /** Writes a file, and resolves when the program was loaded again, or failed to. */
   change(name: string, text: string, outcome?: string): Promise<void>;
-  /** What the client was told since the last look, once all that is under way has come. */
-  told(): Promise<string[]>;
+  /** Resolves when the client was told this since the last look. Fails if it was told something else, too. */
+  told(...expected: readonly string[]): Promise<void>;
+  /** Resolves when all that is under way has come. @returns what the client was told since the last look */
+  settled(): Promise<readonly string[]>;
   end(): Promise<void>;
 }
 
@@ -109,6 +111,14 @@ async function here(files: Readonly<Record<string, string>>, target: string): Pr
 
 function staged(tree: Tree, cli: Agent, command: Agent, end: () => Promise<void>): Stage {
   let seen = 0;
+  const settled = async (): Promise<readonly string[]> => {
+    await elapse(30, 'no more changes come');
+    // One exchange later, nothing that was under way is left.
+    await cli.request('ping');
+    const fresh = cli.notifications.slice(seen);
+    seen += fresh.length;
+    return fresh;
+  };
   return {
     tree,
     cli,
@@ -119,14 +129,11 @@ function staged(tree: Tree, cli: Agent, command: Agent, end: () => Promise<void>
       tree.write(name, text);
       await command.said(outcome, before);
     },
-    async told() {
-      // One exchange later, nothing that was under way is left.
-      await elapse(30, 'changes are gathered');
-      await cli.request('ping');
-      const fresh = cli.notifications.slice(seen);
-      seen = cli.notifications.length;
-      return fresh;
+    async told(...expected) {
+      await cli.until(() => cli.notifications.length >= seen + expected.length, `the notifications ${expected}`);
+      assert.equal([...(await settled())].sort(), [...expected].sort());
     },
+    settled,
   };
 }
 
@@ -139,7 +146,7 @@ test('a TypeScript program that listens itself is reloaded when one of its modul
   await change('lib/word.ts', word('two'));
   assert.is(await cli.call('say'), 'two');
   // Nothing looks different, so whoever waits for the reload hears of all that is offered.
-  assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
+  await told(PROMPTS, TOOLS);
   await end();
   assert.ok(cli.lines.every((line) => line.startsWith('{"jsonrpc":"2.0"')));
 });
@@ -151,18 +158,18 @@ for (const [title, add, listens] of [
   add(`a program ${title} is reloaded when one of its modules changes`, async () => {
     const { cli, change, told, end } = await here({ [SERVER]: plain(listens), [WORD]: plainWord('one') }, SERVER);
     assert.is(await cli.call('say'), 'one');
-    assert.equal(await told(), []);
+    await told();
 
     await change(SERVER, plain(`server.tool('more', {}, () => 'more');\n${listens}`));
-    assert.equal(await told(), [TOOLS]);
+    await told(TOOLS);
     assert.equal(await cli.list('tools'), ['say', 'more']);
 
     await change(WORD, plainWord('two'));
     assert.is(await cli.call('say'), 'two');
-    assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
+    await told(PROMPTS, TOOLS);
 
     await change(SERVER, plain(listens));
-    assert.equal(await told(), [TOOLS]);
+    await told(TOOLS);
     assert.equal(await cli.list('tools'), ['say']);
     await end();
   });
@@ -178,7 +185,7 @@ test('a failed load prints the reason and keeps the previous version; the next l
   assert.is(await cli.call('say'), 'one');
   await change(WORD, `export const word = '';\nthrow new Error('no database');`, 'no database');
   assert.is(await cli.call('say'), 'one');
-  assert.equal(await told(), []);
+  await told();
   await change(WORD, plainWord('two'));
   assert.is(await cli.call('say'), 'two');
   await end();
@@ -197,7 +204,7 @@ test.full(
     assert.is(await cli.call('say'), 'one');
     await change('lib/word.ts', `export const word = '';\nthrow new Error('no database');`, 'no database');
     assert.is(await cli.call('say'), 'one');
-    assert.equal(await told(), []);
+    await told();
     await change('lib/word.ts', word('two'));
     assert.is(await cli.call('say'), 'two');
     await cli.end();
@@ -253,15 +260,18 @@ test('changes at run time reach the clients, from the last load only', async () 
     `server.resource('app://x', {}, () => 'x');
 server.tool('grow', {}, () => { server.tool('${text}', {}, () => '${text}'); server.tools.disable('say'); server.resourceUpdated('app://x'); return 'grown'; });
 ${LISTENS}`;
-  const { cli, change, told, end } = await here({ [SERVER]: plain(more('first')), [WORD]: plainWord('one') }, SERVER);
+  const { cli, change, told, settled, end } = await here(
+    { [SERVER]: plain(more('first')), [WORD]: plainWord('one') },
+    SERVER,
+  );
   await cli.request('resources/subscribe', { uri: 'app://x' });
   assert.is(await cli.call('grow'), 'grown');
-  assert.equal((await told()).sort(), ['notifications/resources/updated', TOOLS]);
+  await told('notifications/resources/updated', TOOLS);
   assert.equal(await cli.list('tools'), ['grow', 'first']);
   await change(SERVER, plain(more('second')));
   assert.equal(await cli.list('tools'), ['say', 'grow']);
   await cli.call('grow');
-  await told();
+  await settled();
   assert.equal(await cli.list('tools'), ['grow', 'second']);
   await end();
 });
@@ -270,7 +280,7 @@ test('skills are reloaded with their files, without the program, and with the pr
   const RESOURCES = 'notifications/resources/list_changed';
   const skill = (description: string) => `---\nname: pdf\ndescription: ${description}\n---\n`;
   const offers = `await server.skills(new URL('skills', import.meta.url).pathname);\n${LISTENS}`;
-  const { cli, change, told, tree, end } = await here(
+  const { cli, change, told, settled, tree, end } = await here(
     { [SERVER]: plain(offers), [WORD]: plainWord('one'), 'skills/pdf/SKILL.md': skill('One') },
     SERVER,
   );
@@ -290,11 +300,11 @@ test('skills are reloaded with their files, without the program, and with the pr
   };
   tree.write('skills/pdf/SKILL.md', skill('Two'));
   await becomes('Two');
-  await told();
+  await settled();
   // The program is loaded afresh: its folder takes the place of the one before, and no list shows a difference.
   await change(WORD, plainWord('two'));
   assert.equal(await described(), ['Two']);
-  assert.equal((await told()).sort(), [PROMPTS, RESOURCES, TOOLS]);
+  await told(PROMPTS, RESOURCES, TOOLS);
   await change(SERVER, plain(LISTENS));
   assert.equal(await described(), []);
   await change(SERVER, plain(offers));
@@ -430,24 +440,24 @@ for (const [title, add, start, troupe] of [
     await change('tools/deep/er/b.mjs', plainTool('b'));
     await command.until(() => command.err.includes('3 tools'), 'the new module');
     assert.equal(await cli.list('tools'), ['a', 'say', 'b']);
-    assert.equal(await told(), [TOOLS]);
+    await told(TOOLS);
 
     await change('lib/word.mjs', plainWord('two'));
     assert.is(await cli.call('say'), 'two');
-    assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
+    await told(PROMPTS, TOOLS);
 
     await change('tools/a.mjs', 'export const a = ;');
     // The log of a server goes to the stderr of its process.
     if (start === open) assert.match(command.err, /tools\/a\.mjs: .*; its previous version is still registered/);
     assert.is(await cli.call('a'), 'one');
-    assert.equal(await told(), []);
+    await told();
 
     tree.remove('tools/a.mjs');
     await command.until(
       () => command.err.includes('loaded in') && /2 tools, 0 resources, 1 prompt\n$/.test(command.err),
       'the removal',
     );
-    assert.equal(await told(), [TOOLS]);
+    await told(TOOLS);
     assert.equal(await cli.list('tools'), ['say', 'b']);
     await end();
   });
@@ -519,7 +529,7 @@ test.full('a program that imports another copy of the package is reloaded', asyn
   const { cli, change, told, end } = await here({ [SERVER]: foreign(LISTENS), [WORD]: plainWord('one') }, SERVER);
   assert.is(await cli.call('say'), 'one');
   await change(SERVER, foreign(`server.tool('more', {}, () => 'more');\n${LISTENS}`));
-  assert.equal(await told(), [TOOLS]);
+  await told(TOOLS);
   assert.equal(await cli.list('tools'), ['say', 'more']);
   await end();
 });
@@ -595,7 +605,7 @@ for (let blocked = 0; blocked < ${ms}; blocked += 10) Atomics.wait(cell, 0, 0, 1
     );
     assert.is(await cli.call('say'), 'one');
     await change('server.ts', foreign(`server.tool('more', {}, () => 'more');\n${LISTENS}`));
-    assert.equal(await told(), [TOOLS]);
+    await told(TOOLS);
     assert.equal(await cli.list('tools'), ['say', 'more']);
     await end();
   });
