@@ -20,6 +20,9 @@ const OPTIONS = ['--check', '--full', '--proof', '--rest', '--rerun', '--timings
 /** The flaky files of the last runs of all files in this checkout. */
 const HISTORY = join(root, 'node_modules/.cache/troupe/flaky.json');
 
+/** Lines of a failed check that are repeated at the end of the run, where the logs of CI are read. */
+const CHECK_LINES = 40;
+
 /** The option that runs only the tests whose titles have these words. */
 const TITLE = '--title=';
 
@@ -55,20 +58,21 @@ async function runAll(given: readonly string[]): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
-  const checked = check === undefined || (await check);
+  const faults = (await check) ?? [];
 
   const { flaky, wrong } = await judge(failures, all || words.includes('--rerun'));
   const names = flaky.map(({ file }) => file);
   const reasons = objections(names, all ? readHistory(HISTORY) : []);
   if (all) remember(HISTORY, names);
 
-  if (words.includes('--timings')) {
-    process.stdout.write(fileTable(ended));
-    if (all && scale === 'quick') writeCosts(ended);
-  }
-  if (all) process.stdout.write(folderTable(ended));
-  if (!checked) wrong.push('npm run check');
+  const timed = words.includes('--timings');
+  if (timed) process.stdout.write(fileTable(ended));
+  if (all || timed) process.stdout.write(folderTable(ended));
+  // The table has the costs of the time before.
+  if (timed && all && scale === 'quick') writeCosts(ended);
+  if (faults.length > 0) wrong.push('npm run check');
   if (wrong.length > 0) process.stdout.write(`\nnot green: ${wrong.join(', ')}\n`);
+  for (const fault of faults) process.stdout.write(`check: ${fault}\n`);
   for (const { file, reason } of flaky) process.stdout.write(`flaky: ${file} (first failure: ${reason})\n`);
   for (const reason of reasons) process.stdout.write(`not green: ${reason}\n`);
   const sum = (count: 'passed' | 'failed' | 'skipped'): number =>
@@ -108,11 +112,19 @@ async function runAll(given: readonly string[]): Promise<void> {
   }
 }
 
-/** Checks types and style beside the first files, and prints what it finds at once. @returns true if it finds nothing */
-async function runCheck(): Promise<boolean> {
-  const child = spawn('npm', ['run', '--silent', 'check'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+/** Checks types and style beside the first files, and prints what it finds at once. @returns the last lines of it; none if all is well */
+async function runCheck(): Promise<readonly string[]> {
+  const child = spawn('npm', ['run', '--silent', 'check'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      process.stdout.write(text);
+      output += text;
+    });
   const [code] = await once(child, 'close');
-  return code === 0;
+  if (code === 0) return [];
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  return [...lines.slice(-CHECK_LINES), `npm run check ended with ${code}`];
 }
 
 const args = process.argv.slice(2);

@@ -13,6 +13,9 @@ interface FolderCosts {
   readonly tests: number;
   readonly seconds: number;
   readonly processor: number;
+  /** Of the processor seconds, those of loading modules, and those of child processes. */
+  readonly loading: number;
+  readonly children: number;
 }
 
 interface Costs {
@@ -37,14 +40,16 @@ function folderOf(file: string): string {
 
 function costsOf(ended: readonly Ended[]): Costs {
   const folders: Record<string, FolderCosts> = {};
-  for (const { file, totals, seconds, processor } of ended) {
+  for (const { file, totals, seconds, processor, loading, children } of ended) {
     const folder = folderOf(file);
-    const sum = folders[folder] ?? { files: 0, tests: 0, seconds: 0, processor: 0 };
+    const sum = folders[folder] ?? { files: 0, tests: 0, seconds: 0, processor: 0, loading: 0, children: 0 };
     folders[folder] = {
       files: sum.files + 1,
       tests: sum.tests + totals.passed + totals.failed,
       seconds: sum.seconds + seconds,
       processor: sum.processor + processor,
+      loading: sum.loading + loading,
+      children: sum.children + children,
     };
   }
   const slow = ended
@@ -54,28 +59,34 @@ function costsOf(ended: readonly Ended[]): Costs {
   return { folders, slow: Object.fromEntries(slow) };
 }
 
-/** The costs by folder, the most expensive first, each with its costs when they were last written. */
+/**
+ * The costs by folder, the most expensive first, each with its costs when they were last written. The processor seconds have those
+ * of loading modules and of child processes beside them: the rest is the tests themselves.
+ */
 export function folderTable(ended: readonly Ended[]): string {
   const before = readCosts()?.folders ?? {};
   const rows = Object.entries(costsOf(ended).folders).sort(([, a], [, b]) => b.processor - a.processor);
-  const lines = rows.map(([folder, { files, tests, seconds, processor }]) => {
+  const lines = rows.map(([folder, { files, tests, seconds, processor, loading, children }]) => {
     const last = before[folder]?.processor;
-    return `${number(files, 6)}${number(tests, 7)}${number(seconds, 9)}${number(processor, 11)}${last === undefined ? '         -' : number(last, 10)}  ${folder}`;
+    const known = [files, tests, seconds, processor, loading, children].map((value, at) =>
+      number(value, at < 2 ? 7 : 10),
+    );
+    return `${known.join('')}${last === undefined ? '         -' : number(last, 10)}  ${folder}`;
   });
-  return ['\n files  tests  seconds  processor    before  folder', ...lines, ''].join('\n');
+  return ['\n  files  tests   seconds processor   loading  children    before  folder', ...lines, ''].join('\n');
 }
 
-/** Each file with its seconds and processor seconds, the most expensive first, and its expensive tests. */
+/** Each file with its costs, the most expensive first, and its expensive tests. */
 export function fileTable(ended: readonly Ended[]): string {
+  const row = (costs: readonly number[], name: string): string =>
+    `${costs.map((value) => value.toFixed(2).padStart(10)).join('')}  ${name}`;
   const lines = [...ended]
     .sort((a, b) => b.processor - a.processor)
-    .flatMap(({ file, seconds, processor, totals }) => [
-      `${seconds.toFixed(2).padStart(8)} ${processor.toFixed(2).padStart(9)}  ${relative(root, file)}`,
-      ...totals.expensive.map(
-        (test) => `${test.seconds.toFixed(2).padStart(8)} ${test.processor.toFixed(2).padStart(9)}      ${test.title}`,
-      ),
+    .flatMap(({ file, seconds, processor, loading, children, totals }) => [
+      row([seconds, processor, loading, children], relative(root, file)),
+      ...totals.expensive.map((test) => `${row([test.seconds, test.processor], ' '.repeat(24))}${test.title}`),
     ]);
-  return ['\n seconds processor', ...lines, ''].join('\n');
+  return ['\n   seconds processor   loading  children', ...lines, ''].join('\n');
 }
 
 /** Writes the costs of a run of all quick tests. */
@@ -83,9 +94,13 @@ export function writeCosts(ended: readonly Ended[]): void {
   const { folders, slow } = costsOf(ended);
   const rounded = Object.entries(folders)
     .sort(([a], [b]) => a.localeCompare(b))
-    .map(([folder, { files, tests, seconds, processor }]) => [
+    .map(([folder, { files, tests, ...costs }]) => [
       folder,
-      { files, tests, seconds: Math.round(seconds), processor: Math.round(processor) },
+      {
+        files,
+        tests,
+        ...Object.fromEntries(Object.entries(costs).map(([name, value]) => [name, Math.round(value)])),
+      },
     ]);
   writeFileSync(FILE, `${JSON.stringify({ folders: Object.fromEntries(rounded), slow }, undefined, 2)}\n`);
 }

@@ -5,7 +5,7 @@ import { processWide } from '../../src/core/kernel/global-registry.ts';
 import { compiled } from '../harness/compiled.ts';
 import { runRegistered, type Totals } from '../harness/door.ts';
 import { root } from './plan.ts';
-import { processorSeconds, type Report } from './reports.ts';
+import { processorTimes, type Report } from './reports.ts';
 
 /** The state of the product's guard of stdout, whichever copy of the product has it. */
 const stdout = processWide('troupe.stdout', (): { guard?: { release(): void } | undefined; serves: boolean } => ({
@@ -17,7 +17,7 @@ const LINGER_MS = 5_000;
 
 export async function runInside(files: readonly string[]): Promise<void> {
   const tell = (report: Report): void => void process.send?.(report);
-  let used = 0;
+  let used = { own: 0, children: 0 };
   const active: (readonly string[])[] = [];
   const restore = surroundings();
   for (const file of files) {
@@ -25,8 +25,10 @@ export async function runInside(files: readonly string[]): Promise<void> {
     tell({ kind: 'begin', file });
     const began = performance.now();
     let totals: Totals = { passed: 0, failed: 1, skipped: 0, failure: 'did not run', conclusive: false, expensive: [] };
+    let loading = 0;
     try {
       await import(pathToFileURL(compiled(file)).href);
+      loading = processorTimes().own - used.own;
       totals = await runRegistered();
     } catch (error) {
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -34,8 +36,10 @@ export async function runInside(files: readonly string[]): Promise<void> {
     }
     if (totals.failed > 0) process.exitCode = 1;
     const before = used;
-    used = processorSeconds();
-    tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000, processor: used - before });
+    used = processorTimes();
+    const children = used.children - before.children;
+    const processor = used.own - before.own + children;
+    tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000, processor, loading, children });
     active.push(process.getActiveResourcesInfo());
     restore();
   }

@@ -1,5 +1,5 @@
 /** Runs a job of test files in a process, and judges how that process ended. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import spawn from 'cross-spawn';
@@ -38,15 +38,46 @@ const ROOMY = ['--max-semi-space-size=64', '--interrupt-budget=1000000'];
 
 let started = 0;
 
-let state: string | undefined;
+/** The directories of this run: the state of the commands of the tests, in place of the person's own, and their temporary files. */
+interface Directories {
+  readonly state: string;
+  readonly temporary: string;
+}
 
-/** The directory in which commands of the tests keep their state, in place of the person's own. */
-function stateDirectory(): string {
-  if (state !== undefined) return state;
-  const made = mkdtempSync(join(tmpdir(), 'troupe-state-'));
-  process.once('exit', () => rmSync(made, { recursive: true, force: true }));
-  state = made;
-  return made;
+let directories: Directories | undefined;
+
+function directoriesOfRun(): Directories {
+  if (directories !== undefined) return directories;
+  const temporary = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'troupe-test-'));
+  process.once('exit', () => rmSync(temporary, { recursive: true, force: true }));
+  // PostgreSQL, which runs as another user, has its directory below it.
+  chmodSync(temporary, 0o711);
+  const state = join(temporary, 'state');
+  mkdirSync(state);
+  directories = { state, temporary };
+  return directories;
+}
+
+/** The file system in memory that Linux has. */
+const MEMORY = '/dev/shm';
+/** Bytes that must be free there. */
+const ROOM = 4 * 1024 ** 3;
+
+/**
+ * Whether the temporary files of this run are in memory: an eighth of the processor time of tests with stores went into the files
+ * and the syncs of a disk. The full run writes to the disk, so that each test has been seen on both. A container may have little
+ * room there, or forbid programs.
+ */
+function inMemory(): boolean {
+  if ((process.env.TROUPE_SCALE ?? 'quick') !== 'quick' || !existsSync('/proc/mounts')) return false;
+  const mount = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '))
+    .find(([, folder]) => folder === MEMORY);
+  if (mount === undefined || mount[3]?.split(',').some((option) => option === 'noexec' || option === 'ro'))
+    return false;
+  const { bavail, bsize } = statfsSync(MEMORY);
+  return bavail * bsize >= ROOM;
 }
 
 export async function runJob({ files, roomy = false }: Job): Promise<JobResult> {
@@ -82,11 +113,14 @@ interface End {
 }
 
 function endOf(files: readonly string[], roomy: boolean, mark: string): Promise<End> {
-  const own = stateDirectory();
+  const { state, temporary } = directoriesOfRun();
   return new Promise((done) => {
     const child = spawn(process.execPath, [...(roomy ? ROOMY : []), compiled('test/run.ts'), '--inside', ...files], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      env: { ...process.env, NODE_NO_WARNINGS: '1', XDG_STATE_HOME: own, LOCALAPPDATA: own, [MARK]: mark },
+      env: {
+        ...process.env,
+        ...{ NODE_NO_WARNINGS: '1', XDG_STATE_HOME: state, LOCALAPPDATA: state, TMPDIR: temporary, [MARK]: mark },
+      },
     });
     let output = '';
     let current: string | undefined;

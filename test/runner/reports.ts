@@ -11,6 +11,10 @@ export type Report =
       readonly seconds: number;
       /** Processor seconds, those of ended child processes included. The first file of a process includes its start. */
       readonly processor: number;
+      /** Of these, the seconds to load the file and what it imports. */
+      readonly loading: number;
+      /** Of these, the seconds of child processes that have ended. */
+      readonly children: number;
     };
 
 export type Ended = Extract<Report, { kind: 'end' }>;
@@ -20,15 +24,22 @@ const TICKS = 100;
 
 /** Processor seconds of this process and of its ended children. The pages of a browser are not in it: they are no children of a process that waits for them. */
 export function processorSeconds(): number {
+  const { own, children } = processorTimes();
+  return own + children;
+}
+
+/** Processor seconds of this process, and of its ended children where the system says them. */
+export function processorTimes(): { readonly own: number; readonly children: number } {
   if (process.platform !== 'linux') {
     const { user, system } = process.cpuUsage();
-    return (user + system) / 1_000_000;
+    return { own: (user + system) / 1_000_000, children: 0 };
   }
   const stat = readFileSync('/proc/self/stat', 'utf8');
   // utime, stime, cutime and cstime: proc(5) counts them from the name, which is in brackets.
-  const times = stat
+  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
-    .slice(11, 15);
-  return times.reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS;
+    .slice(11, 15)
+    .map((ticks) => Number(ticks) / TICKS);
+  return { own: utime + stime, children: cutime + cstime };
 }

@@ -1,8 +1,8 @@
 /** The judgement of a run: a late file does not refuse a change, a wrong one does. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { delimiter, join, relative } from 'node:path';
 import * as assert from 'uvu/assert';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
@@ -21,13 +21,20 @@ interface Run {
 /** Runs fixtures as the runner of all files does: each file that fails runs again, alone. */
 function run(...fixtures: readonly string[]): Run {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-runner-'));
+  // What checks types and style is a program that finds an import in the wrong place.
+  writeFileSync(join(folder, 'npm'), '#!/bin/sh\necho "src/a.ts:1:1 organizeImports" >&2\nexit 3\n', { mode: 0o755 });
   const files = fixtures.map((name) =>
     name.startsWith('--') ? name : join(root, 'test/fixtures/runner', `${name}.test.ts`),
   );
   const { status, stdout } = spawnSync(process.execPath, [compiled('test/run.ts'), '--rerun', ...files], {
     cwd: root,
     encoding: 'utf8',
-    env: { ...process.env, TROUPE_FIXTURE_MARK: join(folder, 'ran'), TROUPE_TEST_ENDING_MS: '1000' },
+    env: {
+      ...process.env,
+      PATH: `${folder}${delimiter}${process.env.PATH}`,
+      TROUPE_FIXTURE_MARK: join(folder, 'ran'),
+      TROUPE_TEST_ENDING_MS: '1000',
+    },
   });
   rmSync(folder, { recursive: true });
   return { code: status, output: stdout, last: stdout.trim().split('\n').at(-1) ?? '' };
@@ -58,10 +65,16 @@ test('--title runs the tests that have its words in their titles, and none of th
 });
 
 test('a file that fails again makes the run red', () => {
-  red = run('wrong', 'conclusive', ...(LINUX ? ['leaking'] : []));
+  red = run('--check', 'wrong', 'conclusive', ...(LINUX ? ['leaking'] : []));
   assert.match(red.output, /^not green: .*test\/fixtures\/runner\/wrong\.test\.ts/m);
-  assert.is(red.last, LINUX ? '1 passed, 3 failed, 0 skipped' : '0 passed, 2 failed, 0 skipped');
+  assert.is(red.last, LINUX ? '1 passed, 4 failed, 0 skipped' : '0 passed, 3 failed, 0 skipped');
   assert.is(red.code, 1);
+});
+
+test('the last lines of a failed check of types and style are repeated at the end of the run', () => {
+  const end = red.output.slice(red.output.lastIndexOf('not green: '));
+  assert.match(end, 'npm run check');
+  assert.match(end, /^check: src\/a\.ts:1:1 organizeImports\ncheck: npm run check ended with 3$/m);
 });
 
 test('a conclusive failure is not run again', () => {
