@@ -42,7 +42,10 @@ export async function quickJsEngine(): Promise<Engine> {
         intrinsics: Intrinsics.ALL & ~Intrinsics.WEAK_REF,
         interruptHandler() {
           state.stopped ||= options.mustStop();
-          return state.stopped;
+          // Returning true would throw an error in the guest, which the executor of a promise turns into a rejection: a script that
+          // awaits one such promise after another would never end. This unwinds all of it.
+          if (state.stopped) throw new Error('interrupted');
+          return false;
         },
         wasi: (memory: WebAssembly.Memory) => ({
           clock_time_get(_clock: number, _precision: bigint, at: number) {
@@ -129,7 +132,6 @@ class QuickJsScript implements EngineScript {
     } catch (error) {
       if (!this.#state.stopped) return faultOf(error);
     }
-    // An interrupt in the executor of a promise only rejects that promise, so an exception is no sign of it.
     if (!this.#state.stopped) return undefined;
     return { type: 'interrupted', name: 'InternalError', message: 'interrupted', stack: '' };
   }

@@ -180,8 +180,8 @@ export class SandboxedScript {
 
   #threw(name: string, message: string, stack: string, number: string): ScriptEnd {
     const { code, groups } = this.#script;
-    if (message === DEEP || name === 'InternalError') {
-      const why = message === DEEP ? 'stack' : message === 'out of memory' ? 'memory' : undefined;
+    if (DEEP.test(message) || name === 'InternalError') {
+      const why = DEEP.test(message) ? 'stack' : message === 'out of memory' ? 'memory' : undefined;
       // Outside of the functions that were interrupted, such an error is an ordinary one. Nothing that a script can do about it helps.
       if (why) return { type: 'stopped', why, message: this.#words(why), ...placeIn(code, stack) };
     }
@@ -216,7 +216,7 @@ export class SandboxedScript {
       return { type: 'invalid', message: invalidMessage(code, fault.message, place), ...place };
     }
     // The stack of the thread ends before that of the engine, for example in a text of a million brackets.
-    const isDeep = fault?.type === 'broken' && fault.message === DEEP;
+    const isDeep = fault?.type === 'broken' && DEEP.test(fault.message);
     const why = fault?.type === 'memory' ? 'memory' : isDeep ? 'stack' : 'engine';
     const message =
       why === 'engine' ? `the sandbox failed: ${shortened(fault?.message ?? '', MAX_LINE_LENGTH)}` : this.#words(why);
@@ -247,7 +247,7 @@ export class SandboxedScript {
 }
 
 /** The message of engines when a function calls itself too often. */
-const DEEP = 'Maximum call stack size exceeded';
+const DEEP = /^(?:Maximum call stack size exceeded|stack overflow)$/;
 
 const STUCK =
   'the script waits for something that never comes: no call is open, and nothing can settle the promise that it awaits. Look for a promise that is never resolved';

@@ -17,28 +17,30 @@ export function sourceOf(code: string): string {
 
 /** The first place in the script that a stack trace of an engine names. */
 export function placeIn(code: string, stack: string): ScriptPlace {
-  const [, line = '', column = ''] = PLACE.exec(stack) ?? [];
-  if (line === '') return {};
+  const [, found = '', column = ''] = PLACE.exec(stack) ?? [];
+  if (found === '') return {};
   const lines = code.split('\n');
-  const at = Math.min(Number(line), lines.length);
-  const text = (lines[at - 1] ?? '').replace(/\r$/, '');
+  const line = Math.min(Number(found), lines.length);
   // The function ends after the last line: an error there is at the end of the script.
-  const inLine = at < Number(line) ? text.length + 1 : Number(column) - (at === 1 ? BEFORE.length : 0);
-  return { line: at, column: clamped(inLine, text), excerpt: excerptOf(text, clamped(inLine, text)) };
+  if (line < Number(found)) return placeAt(code, line, Number.POSITIVE_INFINITY);
+  const at = Number(column) - (line === 1 ? BEFORE.length : 0);
+  // QuickJS-ng gives the first column to all of the body of an arrow function without braces.
+  return at <= 1 ? placeOfLine(code, line) : placeAt(code, line, at);
 }
 
 /** The beginning of a line of the script, for an error whose column is not known. */
 export function placeOfLine(code: string, line: number): ScriptPlace {
+  const text = code.split('\n')[line - 1] ?? '';
+  return placeAt(code, line, text.length - text.trimStart().length + 1);
+}
+
+function placeAt(code: string, line: number, wanted: number): ScriptPlace {
   const text = (code.split('\n')[line - 1] ?? '').replace(/\r$/, '');
-  const column = text.length - text.trimStart().length + 1;
+  const column = Math.min(Math.max(1, wanted), text.length + 1);
   return { line, column, excerpt: excerptOf(text, column) };
 }
 
 const PLACE = new RegExp(`${SCRIPT_FILE.replace('.', '\\.')}:(\\d{1,6}):(\\d{1,6})`);
-
-function clamped(column: number, text: string): number {
-  return Math.min(Math.max(1, column), text.length + 1);
-}
 
 function excerptOf(line: string, column: number): string {
   const start = line.length <= QUOTED ? 0 : Math.max(0, Math.min(column - QUOTED / 2, line.length - QUOTED));

@@ -17,6 +17,14 @@ function sandboxes(options: Partial<SandboxesOptions> = {}): Sandboxes {
   return made;
 }
 
+/** The message of the error of a promise. */
+function failure(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => 'resolved',
+    (error: Error) => error.message,
+  );
+}
+
 test.after(() => {
   for (const each of open) each.end();
 });
@@ -51,4 +59,122 @@ return Math.random();`;
   );
   assert.equal(repeated.end, live.at(-1)?.end);
   assert.match(endOf(repeated), /^returned 0\.\d+$/);
+});
+
+test('scripts of several principals take turns, and one principal leaves a thread to the others', async () => {
+  const boxes = sandboxes({ sliceMs: 200 });
+  const ends: string[] = [];
+  const run = async (name: string, principal: string, code: string): Promise<void> => {
+    await boxes.begin(name, principal, scriptOf(code));
+    ends.push(name);
+  };
+  const endless = Array.from({ length: 4 }, (_, at) => run(`endless ${at}`, 'eve', 'for (;;);'));
+  await run('bystander', 'ann', 'return 1');
+  assert.ok(ends.length <= 2, `the bystander comes after ${ends}`);
+  await Promise.all(endless);
+  assert.is(boxes.size.waiting, 0);
+});
+
+test('with one thread, the turn of a principal comes after one slice of each other', async () => {
+  const boxes = sandboxes({ threads: 1 });
+  await boxes.begin('warm', 'ann', scriptOf('return 1'));
+  const order: string[] = [];
+  const run = (name: string, principal: string): Promise<unknown> =>
+    boxes.begin(name, principal, scriptOf('return 1')).then(() => order.push(name));
+  await Promise.all([
+    run('e1', 'eve'),
+    run('e2', 'eve'),
+    run('e3', 'eve'),
+    run('a1', 'ann'),
+    run('b1', 'bob'),
+    run('a2', 'ann'),
+  ]);
+  assert.equal(order, ['e1', 'e2', 'a1', 'b1', 'e3', 'a2']);
+});
+
+test('too many waiting scripts are refused, for a principal before all others', async () => {
+  const boxes = sandboxes({ threads: 1, maxWaiting: 20 });
+  const outcomes = await Promise.all(
+    Array.from({ length: 6 }, (_, at) =>
+      boxes.begin(`e${at}`, 'eve', scriptOf('return 1')).then(endOf, (error: Error) => error.message),
+    ),
+  );
+  assert.is(outcomes.filter((outcome) => outcome === 'returned 1').length, 2);
+  assert.match(outcomes.at(-1) ?? '', /too many scripts wait/);
+  assert.is(endOf(await boxes.begin('a', 'ann', scriptOf('return 2'))), 'returned 2');
+});
+
+test('a script ends when its signal aborts, and when it is dropped: waiting, running or at rest', async () => {
+  const boxes = sandboxes({ threads: 1, sliceMs: 60_000 });
+  const controller = new AbortController();
+  const running = boxes.begin('running', 'ann', scriptOf('for (;;);'), [], controller.signal);
+  const waiting = boxes.begin('waiting', 'bob', scriptOf('return 1'));
+  boxes.drop('waiting');
+  assert.is(endOf(await waiting), 'stopped dropped');
+  controller.abort(new Error('the client has left'));
+  assert.is(await failure(running), 'the client has left');
+  assert.is(endOf(await boxes.begin('rests', 'ann', scriptOf('await shop.a()'))), 'waits');
+  boxes.drop('rests');
+  assert.is(await boxes.proceed('rests', [value(1, '1')]), undefined);
+  const aborted = AbortSignal.abort(new Error('too late'));
+  assert.is(await failure(boxes.begin('x', 'ann', scriptOf('return 1'), [], aborted)), 'too late');
+  assert.equal(boxes.size, { threads: 1, waiting: 0, scripts: 0 });
+});
+
+test('a script that is stuck ends its thread: it is stopped, and the others are begun again', async () => {
+  const boxes = sandboxes({ threads: 1 });
+  assert.is(endOf(await boxes.begin('other', 'ann', scriptOf('return await shop.a()'))), 'waits');
+  const stuck = boxes.begin('stuck', 'eve', scriptOf("return new Array(1_000_000_000) + ''"));
+  const later = boxes.proceed('other', [value(1, '"a"')]);
+  const slice = await stuck;
+  assert.is(endOf(slice), 'stopped processor time');
+  assert.match(slice.end?.type === 'stopped' ? slice.end.message : '', /in one operation of the language/);
+  assert.is(await later, undefined);
+  assert.is(
+    endOf(await boxes.begin('other', 'ann', scriptOf('return await shop.a()'), [value(1, '"a"')])),
+    'returned "a"',
+  );
+  assert.equal(logged, [], 'a stuck script is no incident');
+});
+
+test('a thread holds a bounded number of scripts, and those that wait longest are begun again', async () => {
+  const boxes = sandboxes({ threads: 1, warm: 2 });
+  for (const run of ['a', 'b', 'c']) await boxes.begin(run, 'ann', scriptOf('return await shop.a()'));
+  assert.is(await boxes.proceed('a', [value(1, '1')]), undefined);
+  assert.ok(await boxes.proceed('b', [value(1, '1')]));
+  assert.ok(await boxes.proceed('c', [value(1, '1')]));
+});
+
+test('large scripts make room before there are many of them', async () => {
+  const boxes = sandboxes({ threads: 1, sliceMs: 60_000, runMs: 60_000 });
+  const large =
+    'const held = []; for (let i = 0; i < 200; i++) held.push("x".repeat(1e5) + i); await shop.a(); return held.length';
+  for (const run of ['a', 'b', 'c', 'd', 'e'])
+    assert.is(endOf(await boxes.begin(run, 'ann', scriptOf(large))), 'waits');
+  assert.is(await boxes.proceed('a', [value(1, '1')]), undefined);
+  const last = await boxes.proceed('e', [value(1, '1')]);
+  assert.is(last && endOf(last), 'returned 200');
+});
+
+test('a script that is too long is invalid, and starts no thread', async () => {
+  const boxes = sandboxes();
+  assert.match(
+    endOf(await boxes.begin('a', 'ann', scriptOf(`//${'ü'.repeat(32_767)}`))),
+    /^invalid the script is 65536|^waits|^returned/,
+  );
+  const { end } = await sandboxes().begin('a', 'ann', scriptOf('ü'.repeat(32_769)));
+  assert.match(
+    end?.type === 'invalid' ? end.message : '',
+    /^the script is 65538 bytes long, and at most 65536 are allowed/,
+  );
+});
+
+test('a server that stops ends its scripts', async () => {
+  const boxes = sandboxes({ sliceMs: 60_000 });
+  const running = boxes.begin('a', 'ann', scriptOf('for (;;);'));
+  const waiting = boxes.begin('b', 'ann', scriptOf('return 1'));
+  boxes.end();
+  assert.is(endOf(await running), 'stopped dropped');
+  assert.is(endOf(await waiting), 'stopped dropped');
+  assert.is(endOf(await boxes.begin('c', 'ann', scriptOf('return 1'))), 'stopped dropped');
 });
