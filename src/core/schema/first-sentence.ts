@@ -3,6 +3,11 @@ import { visibleLine } from '../protocol/visible-text.ts';
 
 /** Characters of a description that are read. */
 const MOST_READ = 4_000;
+/** An empty line, and one behind a text without a mark at its end, such as a heading. */
+const BLANK = /\r?\n[^\S\n]*\n/;
+const UNENDED = /([^\s.!?:;,])[^\S\n]*\r?\n[^\S\n]*\n\s*/g;
+/** A link of Markdown, of which the text is read. */
+const LINK = /\[([^\][]{1,200})\]\(https?:[^\s()]{1,500}\)/g;
 /** Abbreviations whose point ends no sentence. */
 const ABBREVIATED = /(?:\b(?:e\.g|i\.e|etc|vs|approx|no|cf|incl|max|min)|\b[A-Za-z])\.$/i;
 
@@ -13,7 +18,8 @@ const ABBREVIATED = /(?:\b(?:e\.g|i\.e|etc|vs|approx|no|cf|incl|max|min)|\b[A-Za
  * @returns empty for what is no text
  */
 export function sentenceOf(text: unknown, most: number): string {
-  const line = onOneLine(text, MOST_READ);
+  const [paragraph] = typeof text === 'string' ? text.trim().split(BLANK, 1) : [];
+  const line = onOneLine(paragraph, MOST_READ);
   let end = line.length;
   for (const { index } of line.matchAll(/[.!?](?= )|。/g)) {
     if (index + 1 > most) break;
@@ -27,7 +33,8 @@ export function sentenceOf(text: unknown, most: number): string {
 /** The start of a text on one line of visible characters. */
 export function onOneLine(text: unknown, most: number): string {
   if (typeof text !== 'string') return '';
-  return shortLine(visibleLine(text.slice(0, MOST_READ).replace(/\s+/g, ' ').trim()), most);
+  const sentences = text.trim().slice(0, MOST_READ).replace(LINK, '$1').replace(UNENDED, '$1. ');
+  return shortLine(visibleLine(sentences.replace(/\s+/g, ' ').trim()), most);
 }
 
 function shortLine(line: string, most: number): string {

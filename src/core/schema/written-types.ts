@@ -53,12 +53,15 @@ interface Place {
   readonly objects: number;
   /** The names of the members that lead to it. */
   readonly path: readonly string[];
+  /** The name of the reference that leads to it, and the references around it. */
+  readonly name?: string | undefined;
+  readonly open: readonly string[];
   readonly depth: number;
   /** The references that lead here without a member between: a type must not be itself. Undefined below a member. */
   readonly bare: readonly string[] | undefined;
 }
 
-const TOP: Place = { indent: '', depth: 0, objects: 0, path: [], bare: [] };
+const TOP: Place = { indent: '', depth: 0, objects: 0, path: [], open: [], bare: [] };
 
 /** Writes a schema on one line. @param root the schema that local `$ref`s refer to */
 export function typeOf(schema: unknown, root: unknown = schema): string {
@@ -103,7 +106,10 @@ export class SchemaTypes {
   members(schema: unknown, place = TOP): readonly string[] {
     const { members, required } = anyShape(shapesOf(schema, this.#root, this.#budget));
     return [...members].map(([name, schemas]) => {
-      const inside = { ...place, bare: undefined, objects: place.objects + 1, path: [...place.path, name] };
+      const inside = {
+        ...place,
+        ...{ bare: undefined, name: undefined, objects: place.objects + 1, path: [...place.path, name] },
+      };
       const types = schemas.map((each) => this.#type(each, inside)).filter((type) => type !== this.#any);
       return `${this.#key(name)}${required.has(name) ? '' : '?'}: ${union(types.length === 0 ? [this.#any] : types)}`;
     });
@@ -121,12 +127,13 @@ export class SchemaTypes {
 
   /** A type that is used twice in declarations for a model has a name. */
   #type(schema: unknown, place: Place): string {
-    if (!this.#model || !isObject(schema) || place.objects > this.#model.objects) return this.#written(schema, place);
-    const { shared } = this.#model;
-    return (
-      shared.named(schema, this.#root, place.path, () => this.#written(schema, { ...place, indent: '' })) ??
-      this.#written(schema, place)
-    );
+    const model = this.#model;
+    if (!model || !isObject(schema) || place.objects > model.objects) return this.#written(schema, place);
+    const { shared } = model;
+    const bare = shared.withoutNull(schema);
+    const hint = place.name ?? place.path.at(-1) ?? '';
+    const name = shared.named(bare, this.#root, hint, () => this.#written(bare, { ...place, indent: '' }));
+    return name === undefined ? this.#written(schema, place) : union(bare === schema ? [name] : [name, 'null']);
   }
 
   #written(schema: unknown, place: Place): string {
@@ -159,6 +166,11 @@ export class SchemaTypes {
   #reference($ref: string, place: Place): string {
     const found = resolveReference($ref, this.#root);
     if (found === undefined || place.bare?.includes($ref)) return this.#any;
+    if (this.#model) {
+      const isOpen = place.open.includes($ref);
+      if (isOpen && !this.#model.shared.isShared(found, this.#root)) return this.#any;
+      return this.#type(found, { ...place, name: $ref.split('/').at(-1), open: [...place.open, $ref] });
+    }
     if (!this.#file || place.bare) return this.#type(found, { ...place, bare: place.bare && [...place.bare, $ref] });
     const known = this.#named.get($ref);
     if (known !== undefined) return known;
@@ -276,10 +288,13 @@ export class SchemaTypes {
 
 /** The types that several declarations for a model use, or that contain themselves. Each has a name and is written once. */
 export class SharedTypes {
-  readonly #ids = new Map<string, number>();
-  readonly #roots = new Map<unknown, number>();
-  readonly #known = new WeakMap<object, number>();
-  readonly #uses = new Map<number, number>();
+  #ids = new Map<string, number>();
+  #roots = new Map<unknown, number>();
+  #known = new WeakMap<object, number>();
+  #bare = new WeakMap<object, Schema>();
+  /** The references around the schema that is counted. */
+  readonly #open: string[] = [];
+  #uses = new Map<number, number>();
   readonly #names = new Map<number, string>();
   readonly #taken = new Set<string>();
   readonly #declarations: string[] = [];
@@ -289,13 +304,18 @@ export class SharedTypes {
   count(schema: unknown, root: unknown = schema, isNamed = true): void {
     this.#left -= 1;
     if (!isObject(schema) || this.#left < 0) return;
-    if (typeof schema.$ref === 'string') this.count(resolveReference(schema.$ref, root), root);
-    if (isNamed && isNameable(schema)) {
-      const id = this.#idOf(schema, root);
-      const uses = (this.#uses.get(id) ?? 0) + 1;
-      this.#uses.set(id, uses);
-      if (uses > 1) return;
+    const { $ref } = schema;
+    if (typeof $ref === 'string') {
+      const found = resolveReference($ref, root);
+      if (this.#open.includes($ref)) {
+        if (isObject(found) && isNameable(found)) this.#use(found, root);
+      } else {
+        this.#open.push($ref);
+        this.count(found, root);
+        this.#open.pop();
+      }
     }
+    if (isNamed && isNameable(schema) && this.#use(schema, root) > 1) return;
     const { properties, items, prefixItems, additionalProperties, anyOf, oneOf, allOf } = schema;
     const lists = [prefixItems, anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list : []));
     for (const each of [
@@ -307,21 +327,57 @@ export class SharedTypes {
       this.count(each, root);
   }
 
+  /** The same counts without the names: for another text of the same schemas. */
+  unnamed(): SharedTypes {
+    const other = new SharedTypes();
+    other.#ids = this.#ids;
+    other.#roots = this.#roots;
+    other.#known = this.#known;
+    other.#bare = this.#bare;
+    other.#uses = this.#uses;
+    return other;
+  }
+
+  /** @returns the number of uses so far */
+  #use(schema: Schema, root: unknown): number {
+    const id = this.#idOf(this.withoutNull(schema), root);
+    const uses = (this.#uses.get(id) ?? 0) + 1;
+    this.#uses.set(id, uses);
+    return uses;
+  }
+
+  /** The schema without `null`, which stands beside the name of its type. */
+  withoutNull(schema: Schema): Schema {
+    const { type, nullable, ...rest } = schema;
+    const isNullable = nullable === true || (Array.isArray(type) && type.includes('null'));
+    if (!isNullable || !isNameable(schema)) return schema;
+    const known = this.#bare.get(schema);
+    if (known) return known;
+    const others = Array.isArray(type) ? type.filter((each) => each !== 'null') : [type];
+    const bare = { ...rest, type: others.length === 1 ? others[0] : others };
+    this.#bare.set(schema, bare);
+    return bare;
+  }
+
+  /** True for a type that has a name. */
+  isShared(schema: unknown, root: unknown): boolean {
+    if (!isObject(schema) || !isNameable(schema)) return false;
+    return (this.#uses.get(this.#idOf(this.withoutNull(schema), root)) ?? 0) > 1;
+  }
+
   /**
    * The name of a shared type.
    *
-   * @param path the members that lead to it, for a type without title
+   * @param hint for its name, if it has no title
    * @param write its declaration, when it is first used
    * @returns undefined for a type that is not shared
    */
-  named(schema: Schema, root: unknown, path: readonly string[], write: () => string): string | undefined {
-    if (!isNameable(schema)) return undefined;
+  named(schema: Schema, root: unknown, hint: string, write: () => string): string | undefined {
+    if (!this.isShared(schema, root)) return undefined;
     const id = this.#idOf(schema, root);
-    if ((this.#uses.get(id) ?? 0) < 2) return undefined;
     const known = this.#names.get(id);
     if (known !== undefined) return known;
-    const title = typeof schema.title === 'string' ? schema.title : (path.at(-1) ?? '');
-    const name = freeName(typeName(title, 'Type'), this.#taken);
+    const name = freeName(typeName(typeof schema.title === 'string' ? schema.title : hint, 'Type'), this.#taken);
     this.#names.set(id, name);
     const place = this.#declarations.push('') - 1;
     this.#declarations[place] = `type ${name} = ${write()};\n`;
@@ -332,22 +388,27 @@ export class SharedTypes {
     return this.#declarations;
   }
 
-  /** Equal types have one number: what only describes them does not count. */
-  #idOf(value: unknown, root: unknown): number {
-    const known = isObject(value) ? this.#known.get(value) : undefined;
+  /** Equal types have one number: keywords that no type shows do not count. */
+  #idOf(schema: unknown, root: unknown): number {
+    if (!isObject(schema)) return this.#number(String(schema));
+    const known = this.#known.get(schema);
     if (known !== undefined) return known;
     const idOf = (each: unknown): number => this.#idOf(each, root);
-    const text = Array.isArray(value)
-      ? `[${value.map(idOf).join()}]`
-      : isObject(value)
-        ? Object.entries(value)
-            .filter(([name]) => !DESCRIBING.has(name) || typeof value[name] === 'object')
-            .map(([name, each]) => `${writeExact(name)}:${name === '$ref' ? this.#rootOf(root) : ''}${idOf(each)}`)
-            .join()
-        : String(writeExact(value));
+    const parts = Object.entries(schema).map(([keyword, value]) => {
+      if (MEMBERS.has(keyword) && isObject(value))
+        return `${keyword}:{${Object.entries(value).map(([name, each]) => `${writeExact(name)}:${idOf(each)}`)}}`;
+      if (PARTS.has(keyword)) return `${keyword}:${Array.isArray(value) ? `[${value.map(idOf)}]` : idOf(value)}`;
+      if (keyword === '$ref') return `${keyword}:${this.#rootOf(root)}${String(value)}`;
+      return WRITTEN.has(keyword) ? `${keyword}:${writeExact(value)}` : '';
+    });
+    const id = this.#number(parts.filter(Boolean).sort().join());
+    this.#known.set(schema, id);
+    return id;
+  }
+
+  #number(text: string): number {
     const id = this.#ids.get(text) ?? this.#ids.size;
     this.#ids.set(text, id);
-    if (isObject(value)) this.#known.set(value, id);
     return id;
   }
 
@@ -361,8 +422,12 @@ export class SharedTypes {
 
 /** Schemas of one answer that are counted. */
 const MAX_COUNTED = 20_000;
-/** Keywords with a text for people. */
-const DESCRIBING: ReadonlySet<string> = new Set(['title', 'description', '$comment']);
+/** Keywords with schemas by name, with schemas, and others that types show. */
+const MEMBERS: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
+const PARTS: ReadonlySet<string> = new Set(
+  'items prefixItems additionalItems additionalProperties anyOf oneOf allOf'.split(' '),
+);
+const WRITTEN: ReadonlySet<string> = new Set('type required enum const nullable minItems'.split(' '));
 /** Members from which on an object is worth a name. */
 const LEAST_SHARED = 3;
 

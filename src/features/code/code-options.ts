@@ -1,17 +1,23 @@
-/** The option `code` of `createServer`, and its check. */
-import * as option from '../../core/protocol/option-rows.ts';
+/** The option `code` of `createServer`. */
+import type * as option from '../../core/protocol/option-rows.ts';
+import { problemOfCode } from './code-settings.ts';
 
 /** Options of scripts (docs/code-mode.md). */
 export interface CodeOptions {
   /**
-   * Calls of functions that may change something: `approve` (default) asks the caller, unless a rule allows the call; `allow` runs
-   * them; `deny` rejects them.
+   * Calls that may change something. `approve` (default): the user of the caller approves each, unless a rule or the tool demands an
+   * approval itself. `allow`: they run. `deny`: scripts have only the functions that read.
    */
   readonly effects?: 'approve' | 'allow' | 'deny' | undefined;
   /** The number of threads that run scripts, 1 to 64. Default 2. */
   readonly threads?: number | undefined;
   /** Milliseconds for which a request waits for a run that needs no client. Then it is answered, and the run continues. Default 20,000. */
   readonly waitMs?: number | undefined;
+  /** Milliseconds of processor time of a script between two results of calls, and in all. Default 1,000 and 10,000. */
+  readonly sliceMs?: number | undefined;
+  readonly runMs?: number | undefined;
+  /** Bytes of memory of one script. Default 33,554,432. */
+  readonly memoryBytes?: number | undefined;
 }
 
 declare module '../../core/server/options.ts' {
@@ -24,10 +30,4 @@ declare module '../../core/server/options.ts' {
 /** The name of the rows of runs in the store. */
 export const RUNS = 'run_code';
 
-export const CODE_OPTIONS: { readonly code: option.Check } = {
-  code: option.group('an object such as { effects: "approve", threads: 2 }', {
-    effects: option.oneOf('approve', 'allow', 'deny'),
-    threads: option.expected('a whole number from 1 to 64', (value) => option.isWhole(value, 1, 64)),
-    waitMs: option.duration,
-  }),
-};
+export const CODE_OPTIONS: { readonly code: option.Check } = { code: (value) => problemOfCode(value) };

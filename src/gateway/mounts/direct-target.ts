@@ -62,7 +62,7 @@ export interface DirectUpstream {
   /** @param request the tool's member of `requests` in the catalogue that is offered */
   call(tool: string, args: JsonObject, request: JsonObject | undefined, ctx: Context): Promise<CallToolResult>;
   /** The documentation of each tool by its name, once the tools were listed. */
-  documented?(): ReadonlyMap<string, () => ToolDocumentation>;
+  documented?(): ReadonlyMap<string, () => ToolDocumentation> | undefined;
   close(): Promise<void>;
 }
 

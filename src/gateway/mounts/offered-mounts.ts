@@ -11,6 +11,7 @@ import { ErrorCode, wireError } from '../../core/protocol/errors.ts';
 import { describe, messageOf } from '../../core/protocol/json.ts';
 import type { Operation } from '../../core/protocol/operations.ts';
 import type { Tool } from '../../core/protocol/types.ts';
+import { visibleTo } from '../../core/protocol/views.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { respond } from '../../core/requests/active-request.ts';
 import { requestsAddress } from '../../core/requests/requests.actor.ts';
@@ -105,11 +106,16 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     return this.#signIns;
   }
 
+  /** The definition of a tool as lists have it. */
+  shown(tool: Tool, element: Element<Tool>): Tool {
+    return this.#isForModels(element) ? { ...tool, _meta: visibleTo(tool._meta, ['model']) } : tool;
+  }
+
   /**
    * True for a tool of a mount without pages, if another mount has some: no view of its own calls it, and a view of another upstream
    * must not.
    */
-  isForModels({ listed, source }: Element<Tool>): boolean {
+  #isForModels({ listed, source }: Element<Tool>): boolean {
     const pages = this.#host?.claims?.pages;
     if (pages === undefined || pages.size === 0 || listed === 'views') return false;
     return source.startsWith('mount ') && !pages.has(source);

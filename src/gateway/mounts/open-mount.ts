@@ -225,6 +225,8 @@ export function openMount(
   };
   let documents: { readonly of: unknown; readonly byKey: ReadonlyMap<string, () => ToolDocumentation> } | undefined;
   const documented = (key: string): ToolDocumentation | undefined => {
+    // No pin covers it, and `hold` shows only what is approved.
+    if (present.settings.pins === 'hold') return undefined;
     const known = upstream.current.direct?.documented?.();
     if (documents?.of !== known) {
       const { prefix, rename } = present.settings;

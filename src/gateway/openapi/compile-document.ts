@@ -1,9 +1,11 @@
 /** Compiles an OpenAPI document: each of its operations becomes a tool and the plan of a request. */
+import { Lazy } from '../../core/kernel/lazy.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { describe, isJsonObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
 import { suggestion } from '../../core/protocol/near-miss.ts';
 import type { Tool } from '../../core/protocol/types.ts';
 import { matches } from '../mounts/names.ts';
+import type { ToolDocumentation } from '../mounts/tool-finder.ts';
 import type { CompileOptions, OperationOverride } from './compile-options.ts';
 import { descriptionText } from './description-text.ts';
 import { DocumentParts, type DocumentPlace, type Part } from './document-parts.ts';
@@ -35,6 +37,8 @@ const VERSION = /^(?:2\.0|3\.[012])(?:$|[.-])/;
 const LONGEST_NAME = 64;
 const STEM = 55;
 const LONGEST_DESCRIPTION = 1_024;
+/** Tags of one operation. */
+const MAX_TAGS = 5;
 
 /**
  * Compiles a document.
@@ -72,8 +76,9 @@ export function compileDocument(
     options,
     input: new DocumentSchemas(parts, 'input'),
   });
-  const output = options.outputs === 'declare' ? new DocumentSchemas(parts, 'output') : undefined;
+  const outputs = new Lazy(() => new DocumentSchemas(parts, 'output'));
   const operations = new Map<string, ApiOperation>();
+  const documented = new Map<string, () => ToolDocumentation>();
   for (const each of chosen) {
     const shown = `${each.method} ${each.path}`;
     const override = overrides.get(each) ?? {};
@@ -87,16 +92,14 @@ export function compileDocument(
       skipped.push({ operation: shown, reason: compiled.problem });
       continue;
     }
-    const tool = toolOf(
-      each,
-      override,
-      compiled.inputSchema,
-      // A part of a response does not fit the schema of the whole.
-      output && !override.result && outputOf(translated.operation, each.place, parts, output),
-    );
+    // A part of a response does not fit the schema of the whole.
+    const result = (): JsonObject | undefined =>
+      override.result ? undefined : resultOf(translated.operation, each.place, parts, outputs.value);
+    const declared = options.outputs === 'declare' ? result() : undefined;
+    const tool = toolOf(each, override, compiled.inputSchema, declared && asObject(outputs.value.listed(declared)));
     if (operations.has(tool.name))
       skipped.push({ operation: shown, reason: `another operation has the name ${tool.name}` });
-    else
+    else {
       operations.set(tool.name, {
         tool,
         checked: compiled.checked,
@@ -105,6 +108,24 @@ export function compileDocument(
         ...(override.result && { pick: override.result.pick }),
         ...policyOf(override),
       });
+      const whole = new Lazy(() => {
+        const output = result();
+        const { type } = (output && outputs.value.target(output)) ?? {};
+        return {
+          output:
+            output &&
+            outputs.value.withDefinitions(
+              type === 'object' ? output : { ...asObject(output, type), required: ['result'] },
+            ),
+        };
+      });
+      documented.set(tool.name, () => ({
+        tags: tagsOf(each.operation),
+        get output() {
+          return whole.value.output;
+        },
+      }));
+    }
   }
   const [first] = skipped;
   if (operations.size === 0 && chosen.length > 0 && first)
@@ -119,6 +140,7 @@ export function compileDocument(
     trusted: servers.trusted,
     warnings: parts.warnings,
     skipped,
+    documented,
     webhooks: webhooksOf(root, found),
   };
 }
@@ -314,8 +336,8 @@ function annotationsOf(method: string): NonNullable<Tool['annotations']> {
   return { readOnlyHint: false, destructiveHint: true, idempotentHint, openWorldHint: true };
 }
 
-/** The schema of the result of the first successful response with JSON, as clients get it. */
-function outputOf(
+/** The exact schema of the result of the first successful response with JSON, as clients get it. */
+function resultOf(
   operation: JsonObject,
   place: DocumentPlace,
   parts: DocumentParts,
@@ -328,11 +350,19 @@ function outputOf(
     const content = response && isJsonObject(response.value.content) ? response.value.content : {};
     for (const [type, media] of Object.entries(content)) {
       if (!/[/+]json\b/i.test(type) || !isJsonObject(media) || media.schema === undefined || !response) continue;
-      const listed = schemas.listed(schemas.exact(media.schema, response.place));
-      return listed.type === 'object' ? listed : { type: 'object', properties: { result: listed } };
+      return schemas.exact(media.schema, response.place);
     }
   }
   return undefined;
+}
+
+/** Results are objects: another value is the member `result` of one. */
+function asObject(schema: JsonObject, type = schema.type): JsonObject {
+  return type === 'object' ? schema : { type: 'object', properties: { result: schema } };
+}
+
+function tagsOf({ tags }: JsonObject): readonly string[] {
+  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string').slice(0, MAX_TAGS) : [];
 }
 
 function webhooksOf({ webhooks, 'x-webhooks': earlier }: JsonObject, found: readonly FoundOperation[]): number {

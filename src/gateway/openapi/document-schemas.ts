@@ -73,6 +73,12 @@ export class DocumentSchemas {
     return { ...schema, $defs: Object.fromEntries(sorted) };
   }
 
+  /** The schema itself, or the definition that it refers to. */
+  target(schema: JsonObject): JsonObject {
+    const { $ref } = schema;
+    return typeof $ref === 'string' ? (this.#definitions.get($ref.slice(PREFIX.length))?.schema ?? {}) : schema;
+  }
+
   /** The schema without references: cut where it is recursive, too deep or too long. */
   listed(schema: JsonObject): JsonObject {
     for (const depth of DEPTHS) {

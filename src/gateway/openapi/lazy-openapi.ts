@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
 import type { DirectHost, DirectUpstream } from '../mounts/direct-target.ts';
+import type { ToolDocumentation } from '../mounts/tool-finder.ts';
 import type { UpstreamCatalogue } from '../mounts/upstream-catalogue.ts';
 import type { OpenApiOptions } from './openapi-settings.ts';
 import type { OpenApiUpstream } from './openapi-upstream.ts';
@@ -42,6 +43,10 @@ export class LazyOpenApi implements DirectUpstream {
 
   async call(tool: string, args: JsonObject, request: JsonObject | undefined, ctx: Context): Promise<CallToolResult> {
     return (await this.#loaded()).call(tool, args, request, ctx);
+  }
+
+  documented(): ReadonlyMap<string, () => ToolDocumentation> | undefined {
+    return this.#opened?.documented();
   }
 
   async close(): Promise<void> {

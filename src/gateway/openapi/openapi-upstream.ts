@@ -9,6 +9,7 @@ import { compileInput } from '../../core/schema/compile-schema.ts';
 import type { Checked, CompiledSchema } from '../../core/schema/schema.ts';
 import { SchemaError } from '../../core/schema/schema-error.ts';
 import type { DirectHost } from '../mounts/direct-target.ts';
+import type { ToolDocumentation } from '../mounts/tool-finder.ts';
 import type { UpstreamCatalogue } from '../mounts/upstream-catalogue.ts';
 import { checkApiAuth } from './api-auth.ts';
 import { compileDocument } from './compile-document.ts';
@@ -103,6 +104,10 @@ export class OpenApiUpstream {
     }
     const caller = await this.#callerOf(document);
     return caller.call(document, operation, { ...operation.defaults, ...args }, ctx);
+  }
+
+  documented(): ReadonlyMap<string, () => ToolDocumentation> | undefined {
+    return this.#present?.document.documented;
   }
 
   async close(): Promise<void> {

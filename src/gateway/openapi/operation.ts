@@ -2,6 +2,7 @@
 import type { Context } from '../../core/execution/context.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
+import type { ToolDocumentation } from '../mounts/tool-finder.ts';
 import type { MountedToolPolicy } from '../mounts/upstream-catalogue.ts';
 
 /** One operation. */
@@ -118,6 +119,8 @@ export interface CompiledDocument {
   readonly warnings: readonly string[];
   /** The operations that are not offered although nothing filters them, each with the reason. */
   readonly skipped: readonly { readonly operation: string; readonly reason: string }[];
+  /** The documentation of each tool, by its name: the schemas of results are compiled when they are asked for. */
+  readonly documented: ReadonlyMap<string, () => ToolDocumentation>;
   /** The number of its webhooks and callbacks, which are not offered. */
   readonly webhooks: number;
 }

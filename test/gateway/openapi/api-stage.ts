@@ -56,7 +56,7 @@ export function documentOf(
   };
   return {
     ...{ info: { title: 'Pets', version: '1' }, operations: [operation], securitySchemes: {} },
-    ...{ warnings: [], skipped: [], webhooks: 0, trusted: [], ...more },
+    ...{ warnings: [], skipped: [], documented: new Map(), webhooks: 0, trusted: [], ...more },
   };
 }
 

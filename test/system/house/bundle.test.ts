@@ -92,6 +92,7 @@ const CLIENT = [
 
 /** What loads a feature, by the chunk of the feature. */
 const USES: Readonly<Record<string, string>> = {
+  code: "createServer({ name: 'b', version: '1.0.0', code: {} });",
   apps: "server.app('a', { html: '<!doctype html>' });",
   authorization: 'server.authorize(() => true);',
   http: "await server.fetch(new Request('http://localhost/'));",

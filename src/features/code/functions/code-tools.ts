@@ -2,9 +2,11 @@
 import type { Context } from '../../../core/execution/context.ts';
 import { listViewOf, requestContextOf } from '../../../core/execution/request-context.ts';
 import type { RequestGate, Stages } from '../../../core/execution/stages.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 import type { Element } from '../../../core/messages/registry-messages.ts';
 import type { RequestView } from '../../../core/messages/request-view.ts';
 import { isThenable } from '../../../core/protocol/json.ts';
+import { ANONYMOUS } from '../../../core/protocol/principals.ts';
 import type { CallToolResult, Tool } from '../../../core/protocol/types.ts';
 import type { AnyTool } from '../../../core/registry/define.ts';
 import type { Registration } from '../../../core/registry/registration.ts';
@@ -29,6 +31,7 @@ export interface ScriptArguments {
 }
 
 interface CodeHost {
+  readonly clock: Pick<Clock, 'soon'>;
   readonly catalogue: { readonly version: number; all(): readonly Element<Tool>[] };
   readonly tools: Pick<Registration<AnyTool>, 'replaceSource'>;
   readonly stages: Pick<Stages, 'fill' | 'empty'>;
@@ -48,7 +51,7 @@ export class CodeTools implements ToolFinder {
 
   constructor(host: CodeHost) {
     this.#host = host;
-    this.#functions = new FunctionIndex(host);
+    this.#functions = new FunctionIndex(host, host.isReadOnly);
   }
 
   add(mount: FoundMount): void {
@@ -78,12 +81,15 @@ export class CodeTools implements ToolFinder {
   async functionsFor(ctx: Context) {
     // A call that runs again has no view yet.
     if (!listViewOf(ctx)) await this.#host.seeTools(requestContextOf(ctx).first);
-    return this.#functions.of({ hides: listViewOf(ctx)?.hides, principal: ctx.principal });
+    return this.#functions.of({
+      hides: listViewOf(ctx)?.hides,
+      principal: principalOf(ctx.principal, ctx.session?.id),
+    });
   }
 
   /** The same for a request whose tools were listed. */
   functionsOf({ view, client }: RequestView) {
-    return this.#functions.of({ hides: view?.hides, principal: client.principal });
+    return this.#functions.of({ hides: view?.hides, principal: principalOf(client.principal, client.session?.id) });
   }
 
   /** Finds what the caller of one of the tools sees, before its rules are asked. */
@@ -130,7 +136,7 @@ export class CodeTools implements ToolFinder {
         },
         annotations: readOnly,
         handler: async ({ names }: { names: readonly string[] }, ctx: Context) =>
-          text((await this.functionsFor(ctx)).describe(names)),
+          text(await (await this.functionsFor(ctx)).describe(names, this.#host.clock)),
       },
       {
         name: RUN,
@@ -143,11 +149,17 @@ export class CodeTools implements ToolFinder {
           },
           additionalProperties: false,
         },
+        task: 'allowed',
         annotations: this.#host.isReadOnly ? { readOnlyHint: true } : { destructiveHint: true },
         handler: async (args: ScriptArguments, ctx: Context) => this.#host.run(args, ctx, await this.functionsFor(ctx)),
       },
     ];
   }
+}
+
+/** Of one that has not signed in, only the session distinguishes them. */
+function principalOf(principal: string, session: string | undefined): string {
+  return principal === ANONYMOUS && session !== undefined ? `${ANONYMOUS} ${session}` : principal;
 }
 
 function text(of: string): CallToolResult {

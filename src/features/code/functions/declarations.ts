@@ -14,19 +14,26 @@ export interface Declarable {
   readonly seen: boolean;
 }
 
-/** The longest declaration of one function, and of all in one answer, in characters. */
+/** The longest declaration of one function, of its parameters in it, and of all in one answer, in characters. */
 const MAX_ONE = 6_000;
+const MAX_ARGUMENTS = 4_500;
 const MAX_ALL = 24_000;
 /** The longest description of a function: the more functions, the shorter. */
-const MAX_DESCRIPTION = 600;
+const MAX_DESCRIPTION = 500;
 const MIN_DESCRIPTION = 120;
-const DESCRIPTIONS = 1_500;
-/** Objects inside objects: a declaration has the first of these depths with which it is short enough. */
-const DEPTHS = [8, 5, 4, 3, 2, 1] as const;
+const DESCRIPTIONS = 900;
+/** Objects inside objects: a declaration has the last of these depths with which it is short enough. */
+const DEPTHS = [1, 2, 3, 4, 5, 8] as const;
 /** The longest parameters in an error. */
 const MAX_PARAMETERS = 1_500;
 /** Alternatives of a schema in which a member is looked up. */
 const MAX_ALTERNATIVES = 50;
+
+/** Objects inside objects that are written. */
+interface Depths {
+  readonly args: number;
+  readonly result: number;
+}
 
 /** The declarations of functions, as many as one answer can have. */
 interface Declarations {
@@ -35,20 +42,45 @@ interface Declarations {
   readonly left: readonly string[];
 }
 
-/** Declares functions. Types that several of them use are written once. */
-export function declare(functions: readonly Declarable[]): Declarations {
+/** Declares functions. Types that several of them use are written once. It yields between functions: large ones take milliseconds. */
+export function* declaring(functions: readonly Declarable[]): Generator<undefined, Declarations> {
   const description = Math.min(MAX_DESCRIPTION, Math.max(MIN_DESCRIPTION, Math.floor(DESCRIPTIONS / functions.length)));
   let length = 0;
-  const fitting = functions.flatMap((each) => {
-    if (length > MAX_ALL) return [];
-    const depth = DEPTHS.find((depth) => written([{ each, depth }], description).length <= MAX_ONE) ?? 1;
-    const one = written([{ each, depth }], description);
-    length += one.length;
-    return length > MAX_ALL && length > one.length ? [] : [{ each, depth }];
-  });
-  const text = written(fitting, description);
+  const fitting: (Depths & { readonly each: Declarable })[] = [];
+  for (const each of functions) {
+    if (fitting.length > 0) yield;
+    const counted = countedTypes([each]);
+    const lengthOf = (one: Depths): number => written([{ each, ...one }], description, counted).length;
+    const args = deepest((depth) => lengthOf({ args: depth, result: 0 }) <= MAX_ARGUMENTS) ?? 1;
+    const result = each.output ? (deepest((depth) => lengthOf({ args, result: depth }) <= MAX_ONE) ?? 0) : 0;
+    const own = lengthOf({ args, result });
+    length += own;
+    if (length > MAX_ALL && length > own) break;
+    fitting.push({ each, args, result });
+  }
+  const text = written(fitting, description, countedTypes(fitting.map(({ each }) => each)));
   const left = functions.slice(fitting.length).map(({ of }) => of.whole);
   return { text: text.length <= 2 * MAX_ALL ? text : `${text.slice(0, 2 * MAX_ALL)}…`, left };
+}
+
+/** The deepest of the depths with which a text fits. A longer text is not written. */
+function deepest(fits: (depth: number) => boolean): number | undefined {
+  let found: number | undefined;
+  for (const depth of DEPTHS) {
+    if (!fits(depth)) break;
+    found = depth;
+  }
+  return found;
+}
+
+function countedTypes(functions: readonly Declarable[]): SharedTypes {
+  const shared = new SharedTypes();
+  for (const { of, output } of functions) {
+    const { inputSchema } = of.definition;
+    shared.count(inputSchema, inputSchema, false);
+    shared.count(output);
+  }
+  return shared;
 }
 
 /** Declares the parameters of one function on one line. */
@@ -68,48 +100,44 @@ export function declarePart({ of, output }: Declarable, path: string): string | 
   const root = place === 'args' ? of.definition.inputSchema : place === 'result' ? output : undefined;
   const part = root && partOf(root, root, rest === '' ? [] : rest.split('.'));
   if (part === undefined) return undefined;
+  const counted = new SharedTypes();
+  counted.count(part, root, false);
   const textOf = (objects: number): { readonly text: string; readonly cut: readonly string[] | undefined } => {
-    const shared = new SharedTypes();
-    shared.count(part, root, false);
+    const shared = counted.unnamed();
     const types = new SchemaTypes(root, { writer: 'model', objects, comments: place === 'args', shared });
     const type = types.type(part);
     const name = typeName(path.split('.').at(-1) ?? '', 'Part');
     return { text: [`type ${name} = ${type};\n`, ...shared.declarations].join(''), cut: types.cut };
   };
-  const found = DEPTHS.map(textOf).find(({ text }) => text.length <= MAX_ONE) ?? textOf(1);
+  const found = textOf(deepest((depth) => textOf(depth).text.length <= MAX_ONE) ?? 1);
   const text = found.text.length <= MAX_ONE ? found.text : `${found.text.slice(0, MAX_ONE)}…\n`;
   return `${text}${found.cut ? wayTo(`${of.whole}:${[path, ...found.cut].join('.')}`) : ''}`;
 }
 
-/** @param depth of objects inside objects */
 function written(
-  functions: readonly { readonly each: Declarable; readonly depth: number }[],
+  functions: readonly (Depths & { readonly each: Declarable })[],
   description: number,
+  counted: SharedTypes,
 ): string {
-  const shared = new SharedTypes();
-  for (const { each } of functions) {
-    const { inputSchema } = each.of.definition;
-    shared.count(inputSchema, inputSchema, false);
-    shared.count(each.output);
-  }
+  const shared = counted.unnamed();
   const groups = new Map<string, string[]>();
-  for (const { each, depth } of functions) {
+  for (const { each, ...depths } of functions) {
     const lines = groups.get(each.of.group) ?? [];
-    lines.push(method(each, depth, shared, description));
+    lines.push(method(each, depths, shared, description));
     groups.set(each.of.group, lines);
   }
   const consts = [...groups].map(([group, lines]) => `declare const ${group}: {\n${lines.join('')}};\n`);
   return [...consts, ...shared.declarations].join('');
 }
 
-function method({ of, output, seen }: Declarable, depth: number, shared: SharedTypes, description: number): string {
+function method({ of, output, seen }: Declarable, depths: Depths, shared: SharedTypes, description: number): string {
   const { definition, whole, name } = of;
   const marks = [...(of.effects ? ['!'] : []), ...(of.approved ? ['(needs approval)'] : [])];
   const about = [...marks, onOneLine(definition.description ?? definition.title, description)]
     .filter(Boolean)
     .join(' ');
-  const parameters = parametersOf(definition.inputSchema, depth, shared, true, '  ');
-  const results = new SchemaTypes(output, { writer: 'model', objects: depth, comments: false, shared });
+  const parameters = parametersOf(definition.inputSchema, depths.args, shared, true, '  ');
+  const results = new SchemaTypes(output, { writer: 'model', objects: depths.result, comments: false, shared });
   const result = output === undefined ? 'unknown' : results.type();
   const cut = parameters.cut ? ['args', ...parameters.cut] : results.cut && ['result', ...results.cut];
   return [

@@ -1,4 +1,5 @@
 /** Finds and declares functions for callers: each sees only the functions that it may know of. */
+import type { Clock } from '../../../core/kernel/clock.ts';
 import type { Element } from '../../../core/messages/registry-messages.ts';
 import type { JsonObject, JsonValue } from '../../../core/protocol/json.ts';
 import type { Tool } from '../../../core/protocol/types.ts';
@@ -8,7 +9,7 @@ import { key } from '../../../core/schema/written-types.ts';
 import type { FoundMount } from '../../../gateway/mounts/tool-finder.ts';
 import { ToolIndex } from '../../../gateway/mounts/tool-index.ts';
 import type { CallableFunctions, FunctionTarget } from './code-functions.ts';
-import { type Declarable, declare, declareParameters, declarePart } from './declarations.ts';
+import { type Declarable, declareParameters, declarePart, declaring } from './declarations.ts';
 import { FunctionTable, type ScriptFunction } from './function-table.ts';
 import { nearNames } from './near-names.ts';
 import { ResultShapes } from './result-shapes.ts';
@@ -45,6 +46,7 @@ interface Caller {
 
 export class FunctionIndex {
   readonly #host: FunctionsHost;
+  readonly #isReadOnly: boolean;
   readonly #mounts = new Map<string, FoundMount>();
   readonly #index = new ToolIndex();
   readonly #shapes = new ResultShapes();
@@ -53,8 +55,10 @@ export class FunctionIndex {
   #indexed: FunctionTable | undefined;
   #declared: { readonly of: FunctionTable; readonly text: string } | undefined;
 
-  constructor(host: FunctionsHost) {
+  /** @param isReadOnly calls that may change something fail */
+  constructor(host: FunctionsHost, isReadOnly: boolean) {
     this.#host = host;
+    this.#isReadOnly = isReadOnly;
   }
 
   /** The names of the mounts. */
@@ -82,15 +86,22 @@ export class FunctionIndex {
 
   /** The functions that one caller may call. */
   of(caller: Caller): CallerFunctions {
-    return new CallerFunctions(this.table, caller, this.#shapes, (query, limit, visible) =>
-      this.#find(query, limit, visible),
+    return new CallerFunctions(
+      this.table,
+      { ...caller, isReadOnly: this.#isReadOnly },
+      this.#shapes,
+      (query, limit, visible) => this.#find(query, limit, visible),
     );
   }
 
   /** The declarations of all functions, if they are few and no caller sees less than another; otherwise empty. */
   get declarations(): string {
     const { table } = this;
-    if (this.#declared?.of !== table) this.#declared = { of: table, text: declarationsOf(table) };
+    if (this.#declared?.of !== table)
+      this.#declared = {
+        of: table,
+        text: declarationsOf(table.functions.filter(({ effects }) => !(effects && this.#isReadOnly))),
+      };
     return this.#declared.text;
   }
 
@@ -104,10 +115,13 @@ export class FunctionIndex {
   }
 }
 
-function declarationsOf({ functions }: FunctionTable): string {
+function declarationsOf(functions: readonly ScriptFunction[]): string {
   if (functions.length === 0 || functions.length > MOST_DESCRIBED || functions.some(({ guarded }) => guarded))
     return '';
-  const { text, left } = declare(functions.map((of) => ({ of, output: outputOf(of), seen: false })));
+  const steps = declaring(functions.map((of) => ({ of, output: outputOf(of), seen: false })));
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  const { text, left } = step.value;
   return text.length <= MAX_DECLARED && left.length === 0 ? text : '';
 }
 
@@ -130,12 +144,18 @@ export class CallerFunctions implements CallableFunctions {
   readonly #search: Find;
   readonly #visible: readonly ScriptFunction[];
 
-  constructor(table: FunctionTable, caller: Caller, shapes: ResultShapes, search: Find) {
+  /** @param caller `isReadOnly`: no search shows it functions that may change something, because their calls fail */
+  constructor(
+    table: FunctionTable,
+    caller: Caller & { readonly isReadOnly: boolean },
+    shapes: ResultShapes,
+    search: Find,
+  ) {
     this.#table = table;
     this.#caller = caller;
     this.#shapes = shapes;
     this.#search = search;
-    this.#visible = table.functions.filter((each) => this.#sees(each));
+    this.#visible = table.functions.filter((each) => this.#sees(each) && !(caller.isReadOnly && each.effects));
   }
 
   get groups(): readonly string[] {
@@ -186,8 +206,8 @@ export class CallerFunctions implements CallableFunctions {
     return [...lines, ...(more > 0 ? [`${more} more match less well.`] : [])].join('\n');
   }
 
-  /** The declarations of functions, and of parts of them. */
-  describe(names: readonly string[]): string {
+  /** The declarations of functions, and of parts of them. Between them other requests have their turns. */
+  async describe(names: readonly string[], clock: Pick<Clock, 'soon'>): Promise<string> {
     const chosen = new Map<string, ScriptFunction>();
     const parts: string[] = [];
     const unknown: string[] = [];
@@ -199,7 +219,13 @@ export class CallerFunctions implements CallableFunctions {
       else if (part !== undefined && part !== '') parts.push(part);
       else unknown.push(this.#unknown(name, found && path));
     }
-    const { text, left } = declare([...chosen.values()].map((each) => this.#declarable(each)));
+    const steps = declaring([...chosen.values()].map((each) => this.#declarable(each)));
+    let step = steps.next();
+    while (step.done !== true) {
+      await new Promise<void>((resolve) => clock.soon(resolve));
+      step = steps.next();
+    }
+    const { text, left } = step.value;
     const more =
       left.length === 0 ? [] : [`Too long for one answer, describe them in another call: ${left.join(', ')}`];
     return [text, ...parts, ...more, ...unknown].filter(Boolean).join('\n').trimEnd();

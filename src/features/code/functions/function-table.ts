@@ -3,6 +3,7 @@ import type { Element } from '../../../core/messages/registry-messages.ts';
 import type { Tool } from '../../../core/protocol/types.ts';
 import type { FoundMount, ToolDocumentation } from '../../../gateway/mounts/tool-finder.ts';
 import { isFoundBy } from '../../../gateway/mounts/tool-index.ts';
+import { hasEffect } from '../runs/effects.ts';
 import type { FunctionTarget } from './code-functions.ts';
 import { identifiersFor, TAKEN_GLOBALS } from './function-names.ts';
 
@@ -85,11 +86,11 @@ function functionOf(
   names: Pick<ScriptFunction, 'group' | 'name' | 'tool'>,
   refOf: (id: string) => number,
 ): ScriptFunction {
-  const { key, definition, access, owned, untrusted, ref } = element;
+  const { key, definition, access, owned, ref } = element;
   const whole = `${names.group}.${names.name}`;
   return {
     ...{ ...names, whole, key, definition, ref: refOf(`${ref} ${whole}`), source: element.source },
-    effects: definition.annotations?.readOnlyHint !== true || untrusted === true,
+    effects: hasEffect(element),
     approved: (access?.rules?.length ?? 0) > 0,
     guarded: access?.allow !== undefined || access?.hiddenFrom !== undefined || owned === true,
     documented: () => mount.documented(key),

@@ -3,6 +3,7 @@ import { within } from '../../../core/kernel/clock.ts';
 import { restoredAuth } from '../../../core/messages/auth.ts';
 import type { RequestView } from '../../../core/messages/request-view.ts';
 import { DIALECTS } from '../../../core/protocol/dialects/index.ts';
+import * as option from '../../../core/protocol/option-rows.ts';
 import { LATEST_MODERN } from '../../../core/protocol/revisions.ts';
 import { IncomingRequest, oneOutcome } from '../../../core/requests/active-request.ts';
 import type { Core } from '../../../core/server/feature.ts';
@@ -27,10 +28,10 @@ export function openRuns(
   settings: CodeOptions,
   functionsOf: (request: RequestView) => CallableFunctions,
 ): OpenRuns {
-  const { threads } = settings;
+  const { effects: _, waitMs: __, ...bounds } = settings;
   const { system } = core;
   const { codeCalls } = core.limits;
-  const engine = new Sandboxes({ system, maxCalls: codeCalls + 1, ...(threads === undefined ? {} : { threads }) });
+  const engine = new Sandboxes({ system, maxCalls: codeCalls + 1, ...option.withoutUndefined(bounds) });
   const runs = new CodeRuns({
     ...{ core, engine, settings, name: RUNS },
     functionsOf: async (caller) => functionsOf(await listed(core, caller)),

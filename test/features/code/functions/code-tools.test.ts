@@ -201,13 +201,14 @@ test('an upstream offers both ways, a change of the option moves its tools, and 
   await host.close();
 });
 
-test('the tools of an own server are functions', async () => {
+test('the tools of an own server are functions, and with effects: deny only those that read', async () => {
   const own = server('Shop API');
   own.tool('refund', { description: 'Refunds.' }, () => 'done');
+  own.tool('look', { description: 'Looks.', annotations: READS }, () => 'seen');
   const host = server('host', { code: { effects: 'deny' } });
-  await host.mount(own, { prefix: false, expose: 'code' });
+  await host.mount(own, { prefix: false, expose: 'code', trust: true });
   const client = await connect(host);
-  assert.is(await said(client, 'search_functions', { query: 'refund' }), 'shop_api.refund() ! – Refunds.');
+  assert.is(await said(client, 'search_functions', { query: 'shop_api' }), 'shop_api.look() – Looks.');
   assert.equal(
     (await client.tools()).map(({ annotations }) => annotations?.readOnlyHint),
     [true, true, true],
