@@ -6,7 +6,7 @@ import { fromText, toText } from '../../core/store/serialize.ts';
 import { type ActorRow, type Store, StoreError } from '../../core/store/store.ts';
 import { ApprovalError } from './approval-error.ts';
 import type { ApprovalGrant } from './approval-interface.ts';
-import type { StoredApproval } from './approval-record.ts';
+import { isDuring, type StoredApproval } from './approval-record.ts';
 
 /** Attempts to count a use while others use the same grant. */
 const ATTEMPTS = 16;
@@ -82,8 +82,8 @@ export class ApprovalGrants {
     }
   }
 
-  #isGood({ revoked, uses, max, until }: StoredGrant): boolean {
-    return !revoked && uses < max && this.#date() < until;
+  #isGood(grant: StoredGrant): boolean {
+    return !grant.revoked && grant.uses < grant.max && isDuring(grant, this.#date());
   }
 
   /** @returns whether it was changed */
@@ -134,6 +134,7 @@ function isGrant(value: unknown): value is StoredGrant {
     typeof value.id === 'string' &&
     typeof value.uses === 'number' &&
     typeof value.max === 'number' &&
+    typeof value.created === 'number' &&
     typeof value.until === 'number' &&
     typeof value.revoked === 'boolean'
   );

@@ -86,6 +86,17 @@ export function isOpen(state: ApprovalState): boolean {
   return now.hasTag('open');
 }
 
+/** Milliseconds by which the clocks of two nodes may differ. */
+const MAX_SKEW_MS = 300_000;
+
+/** True within the time of an approval or a grant. A clock that was set back while no process ran would let it last longer. */
+export function isDuring(
+  { created, until }: { readonly created: number; readonly until: number },
+  now: number,
+): boolean {
+  return now < until && now >= created - MAX_SKEW_MS;
+}
+
 /** The row of an approval. @param keptMs milliseconds for which it stays after its end */
 export function approvalRow(approval: StoredApproval, keptMs: number, now: number): ActorRow {
   const { id, subject, principal, state, created, until } = approval;

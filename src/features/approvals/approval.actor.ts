@@ -17,6 +17,7 @@ import type { ApprovalChange, ApprovalMail, ApprovalOperation, ApprovalWaiter } 
 import { whoOf } from './approval-policy.ts';
 import {
   approvalRow,
+  isDuring,
   isLive,
   isOpen,
   readApprovalText,
@@ -170,7 +171,8 @@ class ApprovalActor implements Behaviour<ApprovalMail> {
       this.#version = stored.snapshot.version;
       this.#approval = readApprovalText(stored.snapshot.data);
       // Its time is over for every operation.
-      const late = isLive(this.#approval.state) && now >= this.#approval.until;
+      const { state, created, until } = this.#approval;
+      const late = isLive(state) && !isDuring({ created, until }, now);
       const change: ApprovalChange | undefined = late
         ? { event: 'expire', members: { ended: { at: now } } }
         : operation.run(this.#approval, now);

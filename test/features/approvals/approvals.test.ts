@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import type { ApprovalPolicy, Approver, ServerOptions } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
-import { connect, settled } from '../../../src/testing/testing.ts';
+import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { errorResponse } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
@@ -323,6 +323,61 @@ for (const [ms, isGood] of [
     await made.server.close();
   });
 
+const REMEMBERING: ApprovalPolicy = { by: 'caller', remember: { for: 3_600_000, match: ['order'], max: 2 } };
+
+/** A clock whose wall can be set, while its time passes as before. */
+class WallClock extends SimulatedClock {
+  /** Milliseconds by which the wall clock is set forward. */
+  set = 0;
+  readonly dateIsSteady = false;
+  override date(): number {
+    return super.date() + this.set;
+  }
+}
+
+/** C4-8: the wall clock is set by this after the approval was given, and time passes. */
+for (const [title, set, ms, isGood] of [
+  ['set back by a year makes no approval last longer', -31_536_000_000, 60_000, false],
+  ['set back by a year ends no approval', -31_536_000_000, 59_999, true],
+  ['set forward by a year ends no approval of this process', 31_536_000_000, 59_999, true],
+] as const)
+  test(`C4-8: a wall clock that is ${title}`, async () => {
+    const clock = new WallClock();
+    const made = shop({ ...BY_OPS, expiresMs: 60_000 }, {}, clock);
+    const client = await as(made.server);
+    const id = pendingId(await refund(client));
+    await made.server.approvals.decide(id, { approver: OPS, decision: 'approve' });
+    clock.set = set;
+    await clock.advance(ms);
+    await refund(client);
+    assert.is(made.ran.length, isGood ? 1 : 0);
+    assert.is((await made.server.approvals.get(id))?.state, isGood ? 'done' : 'expired');
+    await made.server.close();
+  });
+
+test('C4-8: a wall clock that is set back by an hour before the next process starts ends the approvals and grants of later', async () => {
+  const store = new TestStore();
+  const clock = new WallClock();
+  const first = shop({ ...BY_OPS, expiresMs: 60_000 }, { store }, clock);
+  first.server.tool('pay', { approve: REMEMBERING }, () => 'paid');
+  const ada = await as(first.server);
+  const id = pendingId(await refund(ada));
+  await first.server.approvals.decide(id, { approver: OPS, decision: 'approve' });
+  const asked = pendingId(await ada.modern('tools/call', { name: 'pay', arguments: {} }));
+  const remembered = { approver: { principal: 'ada' }, decision: 'approve', remember: true } as const;
+  await first.server.approvals.decide(asked, remembered);
+  assert.is((await first.server.approvals.grants()).length, 1);
+  await first.server.close();
+  const later = new WallClock();
+  later.set = -3_600_000;
+  const second = shop({ ...BY_OPS, expiresMs: 60_000 }, { store }, later);
+  const client = await as(second.server);
+  await refund(client);
+  assert.equal([second.ran, (await second.server.approvals.get(id))?.state], [[], 'expired']);
+  assert.equal(await second.server.approvals.grants(), []);
+  await second.server.close();
+});
+
 test('C4-8: the call of a session ends as denied when no answer comes in time', async () => {
   const made = shop({ by: 'caller', expiresMs: 30_000 });
   const client = await connect(made.server, { auth: { principal: 'ada' } });
@@ -586,8 +641,6 @@ test('C4-21: a principal has at most as many open approvals as the limit says, a
   await made.server.approvals.decide(first?.id ?? '', { approver: OPS, decision: 'deny' });
   await made.server.close();
 });
-
-const REMEMBERING: ApprovalPolicy = { by: 'caller', remember: { for: 3_600_000, match: ['order'], max: 2 } };
 
 async function remembering(made: Shop, principal = 'ada') {
   const client = await as(made.server, principal);

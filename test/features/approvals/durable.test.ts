@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
@@ -23,6 +24,8 @@ const folder = mkdtempSync(join(tmpdir(), 'troupe-approvals-'));
 const test = suite('durable approvals');
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
+const DYING_STORE = new URL('../../fixtures/approvals/dying-store.cjs', import.meta.url);
+
 interface Killed {
   readonly server: Server;
   /** The number of times that the handler has run, in both processes. */
@@ -32,12 +35,19 @@ interface Killed {
   readonly log: string;
 }
 
-/** Runs the fixture until it kills itself, and opens its store again. */
-async function killed(step: string): Promise<Killed> {
-  const name = step.replace(' ', '-');
+/**
+ * Runs the fixture until it kills itself, and opens its store again.
+ *
+ * @param dies its store kills it on this side of the COMMIT of the transaction that uses the approval
+ */
+async function killed(step: string, dies?: 'before' | 'after'): Promise<Killed> {
+  const name = step.replaceAll(' ', '-');
   const [path, log] = [join(folder, `${name}.db`), join(folder, `${name}.log`)];
+  // The thread of the store has no arguments of its own, and reads the variable.
+  const dying = dies && { DIES: dies, NODE_OPTIONS: `--require "${fileURLToPath(DYING_STORE)}"` };
   const program = spawn(process.execPath, [startable('test/fixtures/approvals/holding.ts'), path, step, log], {
     stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, ...dying },
   });
   const [code, signal] = await once(program, 'exit');
   assert.is(signal, 'SIGKILL', `the fixture ended with ${code} instead of dying at "${step}"`);
@@ -91,6 +101,24 @@ for (const [step, state, missing, runs] of STEPS)
     if (['asked', 'partly approved', 'approved'].includes(step)) assert.match(textIn(await call()), /^refunded 1/);
     assert.is(ran(), runs);
     // The next call needs another approval.
+    assert.is.not(pendingId(await call()), stored?.id);
+    assert.is(ran(), runs);
+    await server.close();
+  });
+
+/** The process is killed within the transaction that uses the approval: the state in the store, and the runs in the end. */
+for (const [dies, state, runs] of [
+  ['before', 'approved', 1],
+  ['after', 'unknown', 0],
+] as const)
+  test(`R-56: a call whose process is killed ${dies} the transaction that uses its approval is durable runs ${runs === 0 ? 'never' : 'once'}`, async () => {
+    const { server, ran } = await killed(`in the transaction, ${dies}`, dies);
+    const [stored] = await server.approvals.list({ state: 'all' });
+    assert.is(stored?.state, state);
+    assert.is(ran(), 0);
+    const client = await as(server);
+    const call = (): Promise<JsonObject> => client.modern('tools/call', { name: 'refund', arguments: {} });
+    if (runs === 1) assert.match(textIn(await call()), /^refunded 1/);
     assert.is.not(pendingId(await call()), stored?.id);
     assert.is(ran(), runs);
     await server.close();
