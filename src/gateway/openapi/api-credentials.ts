@@ -19,6 +19,7 @@ import {
 } from './api-auth.ts';
 import type { ApiResponse } from './api-connection.ts';
 import type { OAuthFlow, OperationRequest, SecurityRequirement, SecurityScheme } from './operation.ts';
+import { BY_PROXY, unsupportedKind } from './security-schemes.ts';
 import { SentSecrets } from './sent-secrets.ts';
 
 /** The credentials of one request. */
@@ -176,6 +177,10 @@ export class ApiCredentials {
       if (found) return found;
     }
     const names = security.map((all) => all.map(({ scheme }) => labelOf(scheme, schemes[scheme])).join(' and '));
+    if (security.every((all) => all.some(({ scheme }) => unsupportedKind(schemes[scheme]) !== undefined)))
+      throw new ToolError(
+        `${mount}: this operation needs the credentials of ${names.join(', or ')}, which this gateway cannot make. Nothing was sent. The operator of this gateway must act. ${BY_PROXY}`,
+      );
     throw new ToolError(
       `${mount}: this operation needs the credentials of ${names.join(', or ')}, which are not configured. Nothing was sent. The operator of this gateway must set \`auth\` of the mount`,
     );
@@ -189,7 +194,10 @@ export class ApiCredentials {
     const sourced: Sourced[] = [];
     for (const requirement of alternative) {
       const scheme = call.schemes[requirement.scheme];
-      const source = scheme && (await this.#source(call.ctx.principal, requirement, scheme, ask));
+      const source =
+        scheme &&
+        unsupportedKind(scheme) === undefined &&
+        (await this.#source(call.ctx.principal, requirement, scheme, ask));
       if (!scheme || !source) return undefined;
       sourced.push({ requirement, scheme, source });
     }
@@ -343,7 +351,7 @@ function labelOf(name: string, scheme: SecurityScheme | undefined): string {
         ? `${scheme.in} ${scheme.name}`
         : scheme.type === 'http'
           ? scheme.scheme
-          : scheme.type;
+          : (unsupportedKind(scheme) ?? scheme.type);
   return `"${name}" (${what})`;
 }
 
@@ -367,8 +375,11 @@ function partOf(mount: string, name: string, scheme: SecurityScheme, value: stri
       `${mount}: the credential of the scheme "${name}" has a character that no request can carry. Nothing was sent. The operator of this gateway must act`,
     );
   const secrets = [text];
-  if (scheme.type !== 'apiKey')
-    return { headers: { authorization: `Bearer ${text.replace(/^Bearer /i, '')}` }, secrets };
+  if (scheme.type !== 'apiKey') {
+    const way = scheme.type === 'http' ? scheme.scheme : 'bearer';
+    const bare = text.toLowerCase().startsWith(`${way} `) ? text.slice(way.length + 1) : text;
+    return { headers: { authorization: `${way.charAt(0).toUpperCase()}${way.slice(1)} ${bare}` }, secrets: [bare] };
+  }
   if (scheme.in === 'header') return { headers: { [scheme.name.toLowerCase()]: text }, secrets };
   if (scheme.in === 'query') return { query: [[scheme.name, text]], secrets };
   return { cookie: `${scheme.name}=${encodeURIComponent(text)}`, secrets };

@@ -96,8 +96,8 @@ export type SecurityScheme =
   | { readonly type: 'oauth2'; readonly flows: Readonly<Partial<Record<OAuthFlowName, OAuthFlow>>> }
   | { readonly type: 'openIdConnect'; readonly url: string }
   | { readonly type: 'mutualTLS' }
-  /** Of another type, which no credential fits. */
-  | { readonly type: 'other' };
+  /** Of another type, which no credential fits. `what` names a known one. */
+  | { readonly type: 'other'; readonly what?: string };
 
 export type OAuthFlowName = 'authorizationCode' | 'clientCredentials' | 'implicit' | 'password' | 'deviceAuthorization';
 

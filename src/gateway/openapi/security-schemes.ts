@@ -21,10 +21,40 @@ export function securitySchemesIn(
     Object.entries(value).map(([name, given]) => {
       const place = { file: '', key: '', shown: `securitySchemes.${name}` };
       const scheme = schemeOf(parts.object(given, place)?.value ?? {});
-      if (scheme.type === 'other')
-        parts.warn(`securitySchemes.${name}: a scheme of an unknown kind. No credential fits it`);
+      const what = unsupportedKind(scheme);
+      if (what !== undefined)
+        parts.warn(
+          `securitySchemes.${name}: ${what} is not supported, and operations that need it are not called. ${BY_PROXY}`,
+        );
       return [name, scheme];
     }),
+  );
+}
+
+/** The way out for credentials that only other software makes. */
+export const BY_PROXY = 'If a proxy in front of the API adds them, set baseUrl to its address, and auth to false';
+
+/** Schemes of HTTP that answer a challenge or sign the request, so that no stored credential is enough. */
+const NEGOTIATED: ReadonlySet<string> = new Set([
+  ...['digest', 'hoba', 'mutual', 'negotiate', 'ntlm', 'scram-sha-1', 'scram-sha-256', 'hmac', 'signature', 'vapid'],
+]);
+
+/** Names what a scheme wants that no request of this package has; undefined for one that is supported. */
+export function unsupportedKind(scheme: SecurityScheme | undefined): string | undefined {
+  if (scheme?.type === 'mutualTLS') return 'mutual TLS (a certificate of the client)';
+  if (scheme?.type === 'other') return scheme.what ?? 'a scheme of an unknown kind';
+  if (scheme?.type === 'http' && NEGOTIATED.has(scheme.scheme)) return `HTTP ${scheme.scheme} authentication`;
+  return undefined;
+}
+
+/** Documents write the signatures of AWS as a key in the header `Authorization`, which it is not. */
+function isAwsSignature({ 'x-amazon-apigateway-authtype': kind, name, description }: JsonObject): boolean {
+  if (typeof kind === 'string') return /sigv4/i.test(kind);
+  return (
+    typeof name === 'string' &&
+    /^authorization$/i.test(name) &&
+    typeof description === 'string' &&
+    /sigv4|amazon signature|aws signature/i.test(description)
   );
 }
 
@@ -32,6 +62,7 @@ function schemeOf(given: JsonObject): SecurityScheme {
   const { type, in: where, name, scheme, flows, openIdConnectUrl } = given;
   switch (type) {
     case 'apiKey':
+      if (isAwsSignature(given)) return { type: 'other', what: 'AWS Signature Version 4' };
       if ((where === 'header' || where === 'query' || where === 'cookie') && typeof name === 'string')
         return { type, in: where, name };
       return { type: 'other' };

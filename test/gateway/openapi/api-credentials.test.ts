@@ -23,6 +23,9 @@ const SCHEMES: CompiledDocument['securitySchemes'] = {
   Basic: { type: 'http', scheme: 'basic' },
   Bearer: { type: 'http', scheme: 'bearer' },
   Digest: { type: 'http', scheme: 'digest' },
+  Token: { type: 'http', scheme: 'token' },
+  Certificate: { type: 'mutualTLS' },
+  Aws: { type: 'other', what: 'AWS Signature Version 4' },
   OAuth: { type: 'oauth2', flows: {} },
 };
 
@@ -62,6 +65,8 @@ const PLACES: readonly (readonly [scheme: string, auth: ApiStageOptions['auth'],
   ['Basic', () => 'ada:pass:word', { path: '/v1/x', authorization: BASIC }],
   ['Bearer', { Bearer: { token: 'abc' } }, { path: '/v1/x', authorization: 'Bearer abc' }],
   ['Bearer', { Bearer: { token: 'Bearer abc' } }, { path: '/v1/x', authorization: 'Bearer abc' }],
+  ['Token', { Token: { token: 'abc' } }, { path: '/v1/x', authorization: 'Token abc' }],
+  ['Token', { Token: { token: 'token abc' } }, { path: '/v1/x', authorization: 'Token abc' }],
   ['Header', (principal, { scheme }) => `${scheme} of ${principal}`, { path: '/v1/x', key: 'Header of local user' }],
   ['Header', { header: 'X-Api-Key', token: 'any' }, { path: '/v1/x', key: 'any' }],
   ['', { header: 'X-Api-Key', token: 'any' }, { path: '/v1/x', key: 'any' }],
@@ -96,7 +101,7 @@ const CHOICES: readonly (readonly [
   ['a configured one before none', [[], ['Header']], 'h'],
   ['none where that is permitted', [['Basic'], []], ''],
   ['none of an operation that needs none', [], ''],
-  ['nothing for a scheme that cannot be served', [['Digest']], undefined],
+  ['nothing for a scheme without a credential', [['Token']], undefined],
   ['nothing for a scheme that the document does not have', [['Nope']], undefined],
 ];
 
@@ -116,6 +121,30 @@ for (const [why, alternatives, sent] of CHOICES)
       const found = [headers['x-api-key'], /api_key=(\w)/.exec(path)?.[1], headers.cookie?.slice('sid='.length)];
       assert.is(found.filter((each) => each !== undefined).join(' '), sent);
     }));
+
+/** Schemes that need other software: none of them is sent a key, also if one is configured. */
+for (const [scheme, words] of [
+  ['Digest', '"Digest" (digest)'],
+  ['Certificate', '"Certificate" (mutual TLS (a certificate of the client))'],
+  ['Aws', '"Aws" (AWS Signature Version 4)'],
+] as const)
+  test(`an operation that needs ${scheme} says that a proxy must add it, and is not called`, async () => {
+    const auth = { [scheme]: { token: 'key' } };
+    await withApi({ auth, request: { security: needs([scheme], [scheme, 'Header']) } }, async (desk, api) => {
+      assert.match(textOf(await desk.call()), words);
+      assert.match(textOf(await desk.call()), 'which this gateway cannot make. Nothing was sent.');
+      assert.match(textOf(await desk.call()), 'set baseUrl to its address, and auth to false');
+      assert.is(api.requests.length, 0);
+    });
+    await withApi({ auth: CONFIGURED, request: { security: needs([scheme], ['Header']) } }, async (desk, api) => {
+      assert.is((await desk.call()).isError, undefined);
+      assert.is(api.requests[0]?.headers['x-api-key'], 'h');
+    });
+    await withApi({ auth: false, request: { security: needs([scheme]) } }, async (desk, api) => {
+      assert.is((await desk.call()).isError, undefined);
+      assert.is(api.requests.length, 1);
+    });
+  });
 
 test('invalid credentials are errors of the definition, which name no secret', () => {
   for (const auth of [

@@ -664,6 +664,27 @@ for (const [path, parameters, sent, args] of [
     assert.equal(Object.keys(Object(tool.inputSchema.properties)), args);
   });
 
+/** Security schemes whose credentials no request of ours has. */
+for (const [scheme, words] of [
+  [{ type: 'mutualTLS' }, 'securitySchemes.S: mutual TLS (a certificate of the client) is not supported'],
+  [{ type: 'http', scheme: 'Digest' }, 'securitySchemes.S: HTTP digest authentication is not supported'],
+  [{ type: 'magic' }, 'securitySchemes.S: a scheme of an unknown kind is not supported'],
+  [
+    { type: 'apiKey', in: 'header', name: 'Authorization', 'x-amazon-apigateway-authtype': 'awsSigv4' },
+    'securitySchemes.S: AWS Signature Version 4 is not supported',
+  ],
+  [
+    { type: 'apiKey', in: 'header', name: 'Authorization', description: 'Amazon Signature authorization v4' },
+    'securitySchemes.S: AWS Signature Version 4 is not supported',
+  ],
+] as const)
+  test(`${words} is a warning with a way out: ${JSON.stringify(scheme).slice(0, 90)}`, async () => {
+    const components = { securitySchemes: { S: scheme as JsonObject } };
+    const { warnings } = await compiled(documentOf({ '/x': reading('x', []) }, { components }));
+    assert.match(warnings.join(), words);
+    assert.match(warnings.join(), 'If a proxy in front of the API adds them, set baseUrl to its address');
+  });
+
 test('two operations that differ in the query of their path are two tools', async () => {
   const { operations } = await compiled(
     documentOf({ '/?Action=Get': { get: { responses: {} } }, '/?Action=List': { get: { responses: {} } } }),
