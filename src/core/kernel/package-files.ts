@@ -33,8 +33,13 @@ export function ownFile(path: string): URL {
 export function startThread(path: string, options: Omit<WorkerOptions, 'execArgv' | 'eval'>): Worker {
   const url = ownFile(path);
   if (EXTENSION !== '.ts') return new Worker(url, { ...options, execArgv: [] });
-  const loader = pathToFileURL(manifests().resolve('tsx/esm/api'));
-  const start = `import('${loader}').then((tsx) => { tsx.default.register(); return import('${url.href}'); });`;
+  // The CommonJS file of tsx looks for its loader in a folder that does not exist.
+  const loader = pathToFileURL(
+    manifests()
+      .resolve('tsx/esm/api')
+      .replace(/\.cjs$/, '.mjs'),
+  );
+  const start = `import('${loader}').then((tsx) => { tsx.register(); return import('${url.href}'); });`;
   return new Worker(start, { ...options, execArgv: [], eval: true });
 }
 

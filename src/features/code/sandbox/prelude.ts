@@ -8,7 +8,7 @@ export const SCRIPT_FILE = 'script.js';
 export const PRELUDE_FILE = 'prelude.js';
 
 /** The kinds of messages from the prelude to its host. */
-const MESSAGES = ['call', 'log', 'returned', 'unwritable', 'threw'] as const;
+const MESSAGES = ['call', 'log', 'rejected', 'handled', 'returned', 'unwritable', 'threw'] as const;
 export type GuestMessage = (typeof MESSAGES)[number];
 
 export function isGuestMessage(kind: string | undefined): kind is GuestMessage {
@@ -22,9 +22,10 @@ export const MAX_LINE_LENGTH = 4_000;
 
 /**
  * An expression whose value is a function. The engine calls it with the function `host(kind, ...texts)`, which returns the number of a
- * call, and receives an object with three functions:
+ * call, and receives an object with four functions:
  * `prepare(groups, seed, startedAt)` defines the globals, and fixes what would differ between two runs;
- * `begin(main)` starts the script; `deliver(number, ok, json, data)` settles one call.
+ * `begin(main)` starts the script; `deliver(number, ok, json, data)` settles one call; `reject(id, reason)` reports a rejected promise
+ * that nothing handles.
  *
  * Only texts and numbers cross. Descriptors and tables have no prototype, because a script may define `Object.prototype.get`.
  */
@@ -190,5 +191,7 @@ const deliver = (number, ok, json, data) => {
   waiter.reject(error);
 };
 
-return { __proto__: null, prepare, begin, deliver };
+const reject = (id, reason) => { host('rejected', '' + id, cut(shown(reason)), stackOf(reason)); };
+
+return { __proto__: null, prepare, begin, deliver, reject };
 })`;

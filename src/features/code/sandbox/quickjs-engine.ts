@@ -34,6 +34,7 @@ export async function quickJsEngine(): Promise<Engine> {
     id: 'quickjs-wasi 3.7.0',
     async create(options) {
       const state: StopState = { stopped: false };
+      let script: QuickJsScript | undefined;
       const vm = await QuickJS.create({
         wasm,
         memoryLimit: options.memoryBytes,
@@ -47,6 +48,8 @@ export async function quickJsEngine(): Promise<Engine> {
           if (state.stopped) throw new Error('interrupted');
           return false;
         },
+        onUnhandledRejection: (promise: JSValueHandle, reason: JSValueHandle, isHandled: boolean) =>
+          script?.noteRejection(promise, reason, isHandled),
         wasi: (memory: WebAssembly.Memory) => ({
           clock_time_get(_clock: number, _precision: bigint, at: number) {
             new DataView(memory.buffer).setBigUint64(at, BigInt(Math.floor(options.date())) * 1_000_000n, true);
@@ -60,7 +63,8 @@ export async function quickJsEngine(): Promise<Engine> {
         }),
       });
       try {
-        return new QuickJsScript(vm, options, state);
+        script = new QuickJsScript(vm, options, state);
+        return script;
       } catch (error) {
         // An exception of the guest shows its whole memory where it is printed.
         throw new Error(`the prelude of the sandbox failed: ${messageOf(error)}`);
@@ -78,10 +82,12 @@ class QuickJsScript implements EngineScript {
   readonly #vm: QuickJS;
   readonly #state: StopState;
   readonly #prelude: JSValueHandle;
+  readonly #host: EngineOptions['host'];
 
   constructor(vm: QuickJS, options: EngineOptions, state: StopState) {
     this.#vm = vm;
     this.#state = state;
+    this.#host = options.host;
     const host = vm.newFunction('host', (first, ...texts) => {
       const kind = first?.toString();
       return vm.newNumber(isGuestMessage(kind) ? options.host(kind, ...texts.map(String)) : 0);
@@ -100,6 +106,22 @@ class QuickJsScript implements EngineScript {
 
   deliver({ number, ok, json, data }: GuestDelivery): EngineFault | undefined {
     return this.#run(() => this.#call('deliver', number, ok ? 1 : 0, json, data));
+  }
+
+  /** Reports a promise that was rejected and that nothing handles, or that something handles after all. */
+  noteRejection(promise: JSValueHandle, reason: JSValueHandle, isHandled: boolean): void {
+    if (isHandled) {
+      this.#host('handled', String(promise.identity));
+      return;
+    }
+    try {
+      const { undefined: nothing } = this.#vm;
+      const id = this.#vm.newNumber(promise.identity);
+      this.#prelude.getProp('reject').consume((called) => this.#vm.callFunction(called, nothing, id, reason).dispose());
+      id.dispose();
+    } catch {
+      // The reason cannot be read, or the script must end, which its next step does.
+    }
   }
 
   interrupt(): void {

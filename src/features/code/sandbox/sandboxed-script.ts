@@ -6,7 +6,7 @@ import { ProcessorTime } from './processor-time.ts';
 import type { Delivery, Script, ScriptCall, ScriptEnd, ScriptFault, ScriptPlace, ScriptSlice } from './script.ts';
 import { hintFor } from './script-hints.ts';
 import { ScriptLog } from './script-log.ts';
-import { isTyped, placeIn, placeOfLine, sourceOf, withoutTypes } from './script-text.ts';
+import { isTyped, lineIn, placeIn, placeOfLine, sourcesOf, withoutTypes } from './script-text.ts';
 
 export interface ScriptBounds {
   /** Milliseconds of processor time from one delivery to the next rest. */
@@ -30,11 +30,10 @@ export class SandboxedScript {
   #script: Script = { code: '', seed: 0, startedAt: 0, groups: [] };
   #date = 0;
   #time = new ProcessorTime();
-  /** Milliseconds that the running part may take. */
-  #leftMs = Number.POSITIVE_INFINITY;
-  /** Milliseconds of the whole script, and of this slice. */
+  /** Milliseconds that the parts of this slice may take together: one bound for each delivery. */
+  #allowedMs = Number.POSITIVE_INFINITY;
+  /** Milliseconds of the whole script before this slice. */
   #usedMs = 0;
-  #sliceMs = 0;
   #stopped: StopReason | undefined;
   #calls: ScriptCall[] = [];
   #callsLength = 0;
@@ -43,6 +42,10 @@ export class SandboxedScript {
   #issued = 0;
   readonly #open = new Set<number>();
   readonly #faults = new Map<number, ScriptFault>();
+  /** Rejected promises that nothing handles, by the ids that the engine gives them. */
+  readonly #rejected = new Map<string, string>();
+  /** See `ScriptSource`. */
+  #indent = 0;
   #end: ScriptEnd | undefined;
 
   private constructor(bounds: ScriptBounds, dropped: () => boolean) {
@@ -71,25 +74,17 @@ export class SandboxedScript {
   begin(script: Script, deliveries: readonly Delivery[]): ScriptSlice {
     this.#script = script;
     this.#date = script.startedAt;
-    this.#measured(() => this.#start());
-    return this.proceed(deliveries);
+    this.#time = new ProcessorTime();
+    this.#allowedMs = 0;
+    this.#part(() => this.#start());
+    return this.#settle(deliveries);
   }
 
   /** Settles calls, one after another. */
   proceed(deliveries: readonly Delivery[]): ScriptSlice {
-    for (const delivery of deliveries) if (!this.#end) this.#deliver(delivery);
-    if (!this.#end && this.#open.size === 0) this.#end = { type: 'threw', name: 'Error', message: STUCK };
-    const slice = {
-      calls: this.#calls,
-      logs: this.#log.take(),
-      processorMs: this.#sliceMs,
-      memoryBytes: this.memoryBytes,
-      unfinished: this.#end ? [...this.#open] : [],
-      ...(this.#end && { end: this.#end }),
-    };
-    this.#calls = [];
-    this.#callsLength = this.#sliceMs = 0;
-    return slice;
+    this.#time = new ProcessorTime();
+    this.#allowedMs = 0;
+    return this.#settle(deliveries);
   }
 
   dispose(): void {
@@ -97,14 +92,41 @@ export class SandboxedScript {
     this.#engine = undefined;
   }
 
+  #settle(deliveries: readonly Delivery[]): ScriptSlice {
+    for (const delivery of deliveries) if (!this.#end) this.#deliver(delivery);
+    if (!this.#end && this.#open.size === 0) this.#end = { type: 'threw', name: 'Error', message: STUCK };
+    const processorMs = this.#time.ms();
+    this.#usedMs += processorMs;
+    const calls = this.#calls;
+    this.#calls = [];
+    return {
+      calls,
+      logs: this.#log.take(),
+      processorMs,
+      memoryBytes: this.memoryBytes,
+      unfinished: this.#end ? [...this.#open] : [],
+      ...(this.#end && { end: this.#end }),
+    };
+  }
+
   #start(): EngineFault | undefined {
     const { code, groups, seed, startedAt } = this.#script;
     const start = { groups: JSON.stringify(groups), seed, startedAt };
-    const fault = this.#engine?.start({ ...start, source: sourceOf(code) });
-    if (fault?.type !== 'error' || fault.name !== 'SyntaxError' || this.#issued > 0) return fault;
+    const sources = sourcesOf(code);
+    let fault: EngineFault | undefined;
     // JavaScript first: most scripts have no types.
-    const source = withoutTypes(code);
-    return source === undefined ? fault : this.#engine?.start({ ...start, source });
+    for (const source of [...sources, ...sources.map((each) => () => withoutTypes(each))]) {
+      const read = typeof source === 'function' ? source() : source;
+      if (!read) continue;
+      const indent = this.#indent;
+      this.#indent = read.indent;
+      const found = this.#engine?.start({ ...start, source: read.source });
+      if (!isSyntaxError(found) || this.#issued > 0) return found;
+      // The error of the body is the one to report.
+      if (typeof source !== 'function') fault = found;
+      else this.#indent = indent;
+    }
+    return fault;
   }
 
   #deliver({ number, at, ...outcome }: Delivery): void {
@@ -116,24 +138,21 @@ export class SandboxedScript {
       this.#faults.set(number, outcome.error);
       settled = { number, ok: false, json: JSON.stringify(fault), data };
     } else settled = { number, ok: true, json: outcome.value, data: '' };
-    this.#measured(() => this.#engine?.deliver(settled));
+    this.#part(() => this.#engine?.deliver(settled));
   }
 
-  /** Runs a part of the script, within its time. */
-  #measured(part: () => EngineFault | undefined): void {
-    this.#time = new ProcessorTime();
-    this.#leftMs = Math.min(this.#bounds.sliceMs, this.#bounds.runMs - this.#usedMs);
-    const fault = part();
-    const took = this.#time.ms();
-    this.#usedMs += took;
-    this.#sliceMs += took;
+  /** Runs a part of the script, within its bounds. */
+  #part(run: () => EngineFault | undefined): void {
+    this.#allowedMs = Math.min(this.#allowedMs + this.#bounds.sliceMs, this.#bounds.runMs - this.#usedMs);
+    this.#callsLength = 0;
+    const fault = run();
     if (!this.#end && (fault || this.#stopped)) this.#end = this.#endOf(fault);
   }
 
   #mustStop(): boolean {
     if (this.#stopped) return true;
     if (this.#dropped()) this.#stopped = 'dropped';
-    else if (this.#time.exceeds(this.#leftMs)) this.#stopped = 'processor time';
+    else if (this.#time.exceeds(this.#allowedMs)) this.#stopped = 'processor time';
     return this.#stopped !== undefined;
   }
 
@@ -145,6 +164,12 @@ export class SandboxedScript {
         return this.#call(first, second, third);
       case 'log':
         this.#log.add(first);
+        return 0;
+      case 'rejected':
+        this.#noteRejection(first, second, third);
+        return 0;
+      case 'handled':
+        this.#rejected.delete(first);
         return 0;
       case 'returned':
         return this.#finish(this.#returned(first, second === 'undefined'));
@@ -160,7 +185,7 @@ export class SandboxedScript {
     this.#callsLength += given.length;
     if (this.#issued > this.#bounds.maxCalls) return this.#stop('calls');
     if (this.#callsLength > this.#bounds.maxOutputLength) return this.#stop('output');
-    const { line } = placeIn(this.#script.code, stack);
+    const line = lineIn(stack);
     this.#calls.push({ number: this.#issued, name, arguments: given, ...(line !== undefined && { line }) });
     if (line !== undefined) this.#lines.set(this.#issued, line);
     this.#open.add(this.#issued);
@@ -183,18 +208,25 @@ export class SandboxedScript {
     if (DEEP.test(message) || name === 'InternalError') {
       const why = DEEP.test(message) ? 'stack' : message === 'out of memory' ? 'memory' : undefined;
       // Outside of the functions that were interrupted, such an error is an ordinary one. Nothing that a script can do about it helps.
-      if (why) return { type: 'stopped', why, message: this.#words(why), ...placeIn(code, stack) };
+      if (why) return { type: 'stopped', why, message: this.#words(why), ...placeIn(code, stack, this.#indent) };
     }
     const fault = this.#faults.get(Number(number));
     const line = this.#lines.get(Number(number));
     // The error of a call is made when the call has failed: its place is that of the call.
-    const place = fault && line !== undefined ? placeOfLine(code, line) : placeIn(code, stack);
+    const place = fault && line !== undefined ? placeOfLine(code, line) : placeIn(code, stack, this.#indent);
     const words = shortened(message, MAX_LINE_LENGTH) + hintFor(name, message, groups);
     return { type: 'threw', name, message: words, ...place, ...(number !== '' && fault && { fault }) };
   }
 
+  #noteRejection(id: string, text: string, stack: string): void {
+    const line = lineIn(stack);
+    const words = `an error that nothing awaits: ${text}${line === undefined ? '' : ` (line ${line})`}`;
+    if (this.#rejected.size < MAX_REJECTED) this.#rejected.set(id, words);
+  }
+
   #finish(end: ScriptEnd): number {
     this.#end = end;
+    for (const text of this.#rejected.values()) this.#log.add(text);
     // Other parts of the script may still run.
     this.#engine?.interrupt();
     return 0;
@@ -209,7 +241,7 @@ export class SandboxedScript {
   #endOf(fault: EngineFault | undefined): ScriptEnd {
     const { code } = this.#script;
     if (this.#stopped) return { type: 'stopped', why: this.#stopped, message: this.#words(this.#stopped) };
-    const place = placeIn(code, fault?.stack ?? '');
+    const place = placeIn(code, fault?.stack ?? '', this.#indent);
     if (fault?.type === 'error') {
       if (fault.name !== 'SyntaxError' || this.#issued > 0)
         return this.#threw(fault.name, fault.message, fault.stack, '');
@@ -227,7 +259,7 @@ export class SandboxedScript {
     const { sliceMs, runMs, memoryBytes, maxCalls, maxOutputLength } = this.#bounds;
     switch (why) {
       case 'processor time':
-        return this.#usedMs + sliceMs > runMs
+        return this.#allowedMs < sliceMs
           ? `the script used more than ${runMs} ms of processor time in all: do less in one script`
           : `the script computed for more than ${sliceMs} ms without waiting for a call: look for a loop that never ends, or process less data at once`;
       case 'memory':
@@ -248,6 +280,13 @@ export class SandboxedScript {
 
 /** The message of engines when a function calls itself too often. */
 const DEEP = /^(?:Maximum call stack size exceeded|stack overflow)$/;
+
+/** Rejected promises that are reported at most. */
+const MAX_REJECTED = 20;
+
+function isSyntaxError(fault: EngineFault | undefined): boolean {
+  return fault?.type === 'error' && fault.name === 'SyntaxError';
+}
 
 const STUCK =
   'the script waits for something that never comes: no call is open, and nothing can settle the promise that it awaits. Look for a promise that is never resolved';

@@ -3,27 +3,57 @@ import nodeModule from 'node:module';
 import { SCRIPT_FILE } from './prelude.ts';
 import type { ScriptPlace } from './script.ts';
 
-/** On the first line of the script, so that the lines of the engine are those of the script. */
-const BEFORE = '(async()=>{';
-const AFTER = '\n})';
+/** The text around a script. It begins on the first line of the script, so that the lines of the engine are those of the script. */
+interface Wrapper {
+  readonly before: string;
+  readonly after: string;
+}
+
+const BODY: Wrapper = { before: '(async()=>{', after: '\n})' };
+/** Models often write the whole function instead of its body, or a function that calls itself. */
+const FUNCTION: Wrapper = {
+  before: '(async()=>{const script=await(',
+  after: '\n);return typeof script==="function"?script():script})',
+};
+const IS_FUNCTION = /^\s*(?:async\b|function\b|\(\s*(?:async\b|function\b|\(\s*\)\s*=>)|\(\s*\)\s*=>)/;
 
 /** Longest part of a line that an error quotes. */
 const QUOTED = 160;
 
-/** The script as an expression: an async function. */
-export function sourceOf(code: string): string {
-  return BEFORE + code + AFTER;
+/** A script as an expression: an async function. */
+export interface ScriptSource {
+  readonly source: string;
+  /** Characters before the script in its first line. */
+  readonly indent: number;
 }
 
-/** The first place in the script that a stack trace of an engine names. */
-export function placeIn(code: string, stack: string): ScriptPlace {
+/** The ways to read a script, of which the first that compiles is the right one. */
+export function sourcesOf(code: string): readonly ScriptSource[] {
+  const body = { source: BODY.before + code + BODY.after, indent: BODY.before.length };
+  if (!IS_FUNCTION.test(code)) return [body];
+  const source = FUNCTION.before + code.replace(/;\s*$/, '') + FUNCTION.after;
+  return [{ source, indent: FUNCTION.before.length }, body];
+}
+
+/** The line of the first place in the script that a stack trace of an engine names. */
+export function lineIn(stack: string): number | undefined {
+  const line = PLACE.exec(stack)?.[1];
+  return line === undefined ? undefined : Number(line);
+}
+
+/**
+ * The first place in the script that a stack trace of an engine names.
+ *
+ * @param indent see {@link ScriptSource}
+ */
+export function placeIn(code: string, stack: string, indent: number): ScriptPlace {
   const [, found = '', column = ''] = PLACE.exec(stack) ?? [];
   if (found === '') return {};
   const lines = code.split('\n');
   const line = Math.min(Number(found), lines.length);
   // The function ends after the last line: an error there is at the end of the script.
   if (line < Number(found)) return placeAt(code, line, Number.POSITIVE_INFINITY);
-  const at = Number(column) - (line === 1 ? BEFORE.length : 0);
+  const at = Number(column) - (line === 1 ? indent : 0);
   // QuickJS-ng gives the first column to all of the body of an arrow function without braces.
   return at <= 1 ? placeOfLine(code, line) : placeAt(code, line, at);
 }
@@ -54,17 +84,16 @@ function excerptOf(line: string, column: number): string {
  * Removes types, with Node's own function.
  *
  * @param strip replaces Node's own function in tests
- * @returns an expression as {@link sourceOf} returns it; undefined if this Node cannot remove types, or the script has none
+ * @returns undefined if this Node cannot remove types, or the script has none
  */
 export function withoutTypes(
-  code: string,
+  { source, indent }: ScriptSource,
   strip: unknown = Reflect.get(nodeModule, 'stripTypeScriptTypes'),
-): string | undefined {
+): ScriptSource | undefined {
   if (typeof strip !== 'function') return undefined;
-  const source = sourceOf(code);
   try {
     const stripped: unknown = strip(source);
-    return typeof stripped === 'string' && stripped !== source ? stripped : undefined;
+    return typeof stripped === 'string' && stripped !== source ? { source: stripped, indent } : undefined;
   } catch {
     // It is no TypeScript either.
     return undefined;

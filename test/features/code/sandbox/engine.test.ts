@@ -40,6 +40,24 @@ for (const [name, load] of Object.entries(ENGINES)) {
     assert.equal(slice.calls, [{ number: 1, name: 'shop.list', arguments: '[{"a":1},null,3]', line: 1 }]);
   });
 
+  test('a script may be the whole function, or a function that calls itself', async () => {
+    for (const code of [
+      'async () => {\n  return await shop.a();\n}',
+      '(async () => {\n  return await shop.a();\n})();\n',
+      'async function main() { return shop.a() }',
+      'function main() { return shop.a() }\nreturn await main(); // a comment',
+      '() => shop.a()',
+      'async function main() { return shop.a() }\nreturn main()',
+    ])
+      assert.is(endOf(await run(code, [value(1, '7')])), 'returned 7', code);
+    const { end } = await run('async () => {\n  null.foo;\n}');
+    assert.ok(end?.type === 'threw');
+    assert.is(end.line, 2);
+    const invalid = await run('async () => { null.; }');
+    assert.ok(invalid.end?.type === 'invalid');
+    assert.is(invalid.end.excerpt, 'async () => { null.; }\n                   ^');
+  });
+
   test('calls are numbered in the order of the program, and settle in the order of their deliveries', async () => {
     const code = `const order = [];
 await Promise.all([shop.a().then(() => order.push('a')), shop.b.raw().then(() => order.push('b')), sleep(5).then(() => order.push('c'))]);

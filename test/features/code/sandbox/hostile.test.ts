@@ -322,6 +322,23 @@ test('a forged position names no line outside of the script', async () => {
   assert.ok((slice.end.line ?? 1) <= 1);
 });
 
+test('errors that nothing awaits are in the log, and those that something handles later are not', async () => {
+  const lost = await run('const main = async () => {\n  null.foo;\n};\nmain();');
+  assert.is(endOf(lost), 'returned undefined');
+  assert.equal(lost.logs, ["an error that nothing awaits: TypeError: cannot read property 'foo' of null (line 2)"]);
+  const handled = await run(
+    'const p = (async () => { throw new Error("x") })(); await null; await p.catch(() => {}); return 1',
+  );
+  assert.equal(handled.logs, []);
+  const hostile = await run(
+    'Promise.reject({ get message() { for (;;); }, toJSON() { throw 1 } }); Promise.reject(null); return 1',
+  );
+  assert.equal(hostile.logs, [
+    'an error that nothing awaits: [a value that cannot be read]',
+    'an error that nothing awaits: null',
+  ]);
+});
+
 test('the log of a script is bounded, and has its beginning and its end', async () => {
   const { logs, end } = await run(
     'for (let i = 0; i < 2000; i++) console.log("line", i); console.log("x".repeat(1e5)); console.error("last")',

@@ -1,7 +1,7 @@
 /** The text of a script: the places of errors, the removal of types, and the hints. */
 import * as assert from 'uvu/assert';
 import { hintFor } from '../../../../src/features/code/sandbox/script-hints.ts';
-import { isTyped, placeIn, sourceOf, withoutTypes } from '../../../../src/features/code/sandbox/script-text.ts';
+import { isTyped, placeIn, sourcesOf, withoutTypes } from '../../../../src/features/code/sandbox/script-text.ts';
 import { suite } from '../../../harness/door.ts';
 
 const test = suite('the text of a script');
@@ -11,17 +11,17 @@ const stack = (line: number, column: number): string =>
   `    at map (native)\n    at f (script.js:${line}:${column})\n    at g (prelude.js:9:9)`;
 
 test('places are those of the script, and not of the function around it', () => {
-  const before = sourceOf('').indexOf('{') + 1;
-  assert.equal(placeIn('a.b', stack(1, before + 3)), { line: 1, column: 3, excerpt: 'a.b\n  ^' });
-  assert.equal(placeIn('a\n\tb.c', stack(2, 4)), { line: 2, column: 4, excerpt: '\tb.c\n\t  ^' });
-  assert.equal(placeIn('a\r\n  b', stack(2, 1)), { line: 2, column: 3, excerpt: '  b\n  ^' });
-  assert.equal(placeIn('if (a) {', stack(2, 2)), { line: 1, column: 9, excerpt: 'if (a) {\n        ^' });
-  assert.equal(placeIn('a', stack(9_999, 7)), { line: 1, column: 2, excerpt: 'a\n ^' });
-  assert.equal(placeIn('a', 'at prelude.js:1:1'), {});
+  const place = (code: string, at: string) => placeIn(code, at, 11);
+  assert.equal(place('a.b', stack(1, 11 + 3)), { line: 1, column: 3, excerpt: 'a.b\n  ^' });
+  assert.equal(place('a\n\tb.c', stack(2, 4)), { line: 2, column: 4, excerpt: '\tb.c\n\t  ^' });
+  assert.equal(place('a\r\n  b', stack(2, 1)), { line: 2, column: 3, excerpt: '  b\n  ^' });
+  assert.equal(place('if (a) {', stack(2, 2)), { line: 1, column: 9, excerpt: 'if (a) {\n        ^' });
+  assert.equal(place('a', stack(9_999, 7)), { line: 1, column: 2, excerpt: 'a\n ^' });
+  assert.equal(place('a', 'at prelude.js:1:1'), {});
 });
 
 test('a long line is quoted around the column, without characters that move the caret', () => {
-  const { excerpt = '' } = placeIn(`\n${'x'.repeat(500)}\u001b[31m!${'y'.repeat(500)}`, stack(2, 506));
+  const { excerpt = '' } = placeIn(`\n${'x'.repeat(500)}\u001b[31m!${'y'.repeat(500)}`, stack(2, 506), 11);
   const [line = '', caret = ''] = excerpt.split('\n');
   assert.is(line.length, 160);
   assert.is(line[caret.length - 1], '!');
@@ -53,15 +53,16 @@ test('types of TypeScript are recognised at the place of the syntax error', () =
 
 test('types are removed if this Node can, and the lines stay', () => {
   const strip = (code: string): string => code.replace(': number', '        ');
-  assert.is(withoutTypes('let x: number = 1;', strip), sourceOf('let x         = 1;'));
-  assert.is(withoutTypes('let x = 1;', strip), undefined, 'without types there is nothing to do');
-  assert.is(withoutTypes('let x: number = 1;', undefined), undefined);
-  assert.is(
-    withoutTypes('let', () => {
-      throw new SyntaxError('no');
-    }),
-    undefined,
-  );
+  const [typed] = sourcesOf('let x: number = 1;');
+  const [plain] = sourcesOf('let x = 1;');
+  assert.ok(typed && plain);
+  assert.equal(withoutTypes(typed, strip)?.source, typed.source.replace(': number', '        '));
+  assert.is(withoutTypes(plain, strip), undefined, 'without types there is nothing to do');
+  assert.is(withoutTypes(typed, undefined), undefined);
+  const failing = () => {
+    throw new SyntaxError('no');
+  };
+  assert.is(withoutTypes(typed, failing), undefined);
 });
 
 test('a missing global is named with the text to write instead', () => {
