@@ -4,6 +4,7 @@ import { createActorSystem } from '../../../../src/core/kernel/actor-system.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { Sandboxes, type SandboxesOptions } from '../../../../src/features/code/sandbox/sandboxes.ts';
 import { suite } from '../../../harness/door.ts';
+import { assertFigure } from '../../../harness/pace.ts';
 import { endOf, scriptOf, value } from './support.ts';
 
 const test = suite('sandboxes');
@@ -73,6 +74,22 @@ test('scripts of several principals take turns, and one principal leaves a threa
   assert.ok(ends.length <= 2, `the bystander comes after ${ends}`);
   await Promise.all(endless);
   assert.is(boxes.size.waiting, 0);
+});
+
+test('endless scripts of one principal delay neither the server nor the scripts of another', async () => {
+  const boxes = sandboxes({ sliceMs: 100 });
+  await Promise.all(['eve', 'ann'].map((principal) => boxes.begin(principal, principal, scriptOf('return 1'))));
+  const endless = Array.from({ length: 50 }, (_, at) => boxes.begin(`endless ${at}`, 'eve', scriptOf('for (;;);')));
+  const times: number[] = [];
+  for (let round = 0; round < 100; round += 1) {
+    const began = performance.now();
+    assert.is(endOf(await boxes.begin('bystander', 'ann', scriptOf('return 1'))), 'returned 1');
+    times.push(performance.now() - began);
+  }
+  times.sort((one, other) => one - other);
+  assertFigure(times[98] ?? 0, 50, 'a script beside 50 endless ones of another principal, p99');
+  boxes.end();
+  await Promise.all(endless);
 });
 
 test('with one thread, the turn of a principal comes after one slice of each other', async () => {
