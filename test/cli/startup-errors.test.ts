@@ -86,6 +86,7 @@ const NOTHING: readonly (readonly [target: string, code: number, line: RegExp])[
   ],
   ['empty.mjs', 1, /neither listens nor exports anything/],
   ['makes.mjs', 1, /It exports the function "default", which is no tool\. If it creates the server, call it/],
+  ['foreign.mjs', 1, /its export "default" is a server of another library \(McpServer\).*troupe call -- npx tsx FILE/],
   ['never.mjs', 1, /its module never finishes: a top-level await waits for something that cannot happen/],
   ['exits.mjs', 7, /cannot serve .*exits\.mjs: it ended its process with code 7 before it listened$/],
   ['nothing', 1, /no module in the directory exports a server, a tool, a resource or a prompt$/],
@@ -99,6 +100,7 @@ for (const args of [['run'], ['run', '--no-supervisor'], ['serve', '--socket', '
       'five.mjs': 'export default 5;\n',
       'empty.mjs': '\n',
       'makes.mjs': 'export default () => 5;\n',
+      'foreign.mjs': 'class McpServer { connect() {} registerTool() {} }\nexport default new McpServer();\n',
       'never.mjs': 'await new Promise(() => {});\n',
       'exits.mjs': 'process.exit(7);\n',
       'nothing/notes.txt': 'no module\n',
@@ -222,4 +224,23 @@ test('any thrown value becomes one line', () => {
   assert.is(startupError(undefined), 'undefined');
   assert.is(startupError(Object.create(null)), 'the thrown value has no text');
   assert.is(startupError(new Error('a\n\n  b')).replace(/ \(at .*/, ''), 'a b');
+});
+
+test('a program that reads stdin itself, as a server of another library does, ends the command', async () => {
+  const { path } = new Tree({
+    'package.json': FILES['package.json'],
+    'foreign.mjs': "process.stdin.on('data', () => {});\nsetTimeout(() => {}, 60_000);\n",
+    'late.mjs': `import { createServer, stdio } from '${TROUPE}';
+setTimeout(() => createServer({ name: 'late', version: '1.0.0' }).listen(stdio()), 1_500);\n`,
+  });
+  const run = new Cli(['run', 'foreign.mjs', '--no-supervisor'], { cwd: path });
+  assert.is(await run.exit, 1);
+  assert.match(run.err, /foreign\.mjs: it calls no server\.listen\(…\) of Troupe and reads stdin itself/);
+  const called = new Cli(['call', 'foreign.mjs'], { cwd: path, raw: true });
+  assert.is(await called.end(), 3);
+  assert.match(called.err, 'reads stdin itself');
+  // The one that listens late is served.
+  const late = new Cli(['call', 'late.mjs'], { cwd: path, raw: true });
+  assert.is(await late.end(), 0, late.err);
+  assert.match(late.err, 'waiting for it to call server.listen');
 });

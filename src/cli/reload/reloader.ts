@@ -172,7 +172,7 @@ export class Reloader {
     }
     if (started?.kind === 'nothing') {
       this.#exports = started.exports;
-      await waitFor(listens, 'dev', this.#target);
+      await waitFor(listens, 'dev', this.#target, started.readers);
       return false;
     }
     const loaded = await load([this.#target.path], () => generation, LOAD_MS);

@@ -61,7 +61,12 @@ type Started =
   /** The module exports tools, resources or prompts. */
   | { readonly kind: 'offers' }
   /** None of these: the program may still call `listen` later. */
-  | { readonly kind: 'nothing'; readonly exports: Exports };
+  | {
+      readonly kind: 'nothing';
+      readonly exports: Exports;
+      /** The readers of stdin before the program was loaded. */
+      readonly readers: number;
+    };
 
 /**
  * Loads a program's entry module.
@@ -70,6 +75,7 @@ type Started =
  * @throws the error of the module, and {@link DefinitionError} for an export that is an invalid definition
  */
 async function start(path: string, generation: number, listens: Promise<unknown>): Promise<Started> {
+  const readers = readersOfStdin();
   const loading = loadModule(path, generation);
   const exports = await withDeepStacks(() => Promise.race([loading, listens.then(() => undefined)]));
   if (!exports) {
@@ -85,7 +91,7 @@ async function start(path: string, generation: number, listens: Promise<unknown>
     await readExports(exports, path);
     return { kind: 'offers' };
   } catch (error) {
-    if (error instanceof NothingOffered) return { kind: 'nothing', exports };
+    if (error instanceof NothingOffered) return { kind: 'nothing', exports, readers };
     throw error;
   }
 }
@@ -118,6 +124,11 @@ export async function startTarget(
 export function reasonForNothing(exports: Exports | undefined): string {
   if (exports === undefined)
     return 'its module never finishes: a top-level await waits for something that cannot happen, because the event loop is empty';
+  const foreign = Object.entries(exports).find(([, value]) => isForeignServer(value));
+  if (foreign) {
+    const [name, value] = foreign;
+    return `its export "${name}" is a server of another library${kindOf(value)}, which Troupe cannot serve. ${FOREIGN}`;
+  }
   const [made] = Object.entries(exports).find(([, value]) => typeof value === 'function') ?? [];
   const advice =
     made === undefined
@@ -126,13 +137,59 @@ export function reasonForNothing(exports: Exports | undefined): string {
   return `it neither listens nor exports anything to serve, and its event loop is empty. ${advice}`;
 }
 
-/** Waits until the program listens. After a second, reports on stderr that it waits. */
-export async function waitFor(listens: Promise<void>, command: string, { path }: Target): Promise<void> {
-  const timer = systemClock.after(LISTEN_MS, () =>
+const FOREIGN =
+  'Start it without Troupe, and call it with: troupe call -- npx tsx FILE. Or write it with createServer of troupe';
+
+/** True for a server of the official SDK, or of FastMCP for TypeScript. */
+function isForeignServer(value: unknown): boolean {
+  if (!isObject(value) || isServer(value)) return false;
+  const { connect, registerTool, setRequestHandler, start, addTool } = value;
+  return (
+    (typeof connect === 'function' && [registerTool, setRequestHandler].some((each) => typeof each === 'function')) ||
+    (typeof start === 'function' && typeof addTool === 'function')
+  );
+}
+
+function kindOf(value: unknown): string {
+  const name = isObject(value) ? value.constructor?.name : undefined;
+  return typeof name === 'string' && name !== '' ? ` (${name})` : '';
+}
+
+/**
+ * Waits until the program listens. After a second, reports on stderr that it waits.
+ *
+ * @param readers the readers of stdin before the program was loaded
+ * @throws {Error} for a program that reads stdin itself: a server of another library would take the messages of the client
+ */
+export async function waitFor(
+  listens: Promise<void>,
+  command: string,
+  { path }: Target,
+  readers: number,
+): Promise<void> {
+  let give = (_: Error): void => {};
+  const foreign = new Promise<never>((_, reject) => {
+    give = reject;
+  });
+  foreign.catch(() => {});
+  const timer = systemClock.after(LISTEN_MS, () => {
+    if (readersOfStdin() > readers)
+      return give(
+        new Error(
+          `it calls no server.listen(…) of Troupe and reads stdin itself, as a server of another library does. ${FOREIGN}`,
+        ),
+      );
     say(
       `troupe ${command}: ${path} exports neither a server nor definitions: waiting for it to call server.listen(…). Or export the server: export default server`,
-    ),
-  );
-  await listens;
-  timer.cancel();
+    );
+  });
+  try {
+    await Promise.race([listens, foreign]);
+  } finally {
+    timer.cancel();
+  }
+}
+
+function readersOfStdin(): number {
+  return process.stdin.listenerCount('data') + process.stdin.listenerCount('readable');
 }

@@ -111,7 +111,7 @@ async function serve(
       return listen(started.server, []);
     case 'nothing':
       onNothing(started.exports);
-      return waitFor(listens, command, target);
+      return waitFor(listens, command, target, started.readers);
     default:
       return listen(await discovered(target), []);
   }
