@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
 import { installedFrom } from '../../src/cli/setup/installed-from.ts';
+import { nodeCommand } from '../../src/cli/setup/node-command.ts';
 import { withTomlTable } from '../../src/cli/setup/toml-edit.ts';
 import { TROUPE as SOURCES } from '../features/discovery/tree.ts';
 import { compiled } from '../harness/compiled.ts';
@@ -136,7 +137,7 @@ test('an entry is added beside the others, and removed again; each change keeps 
   assert.equal(config(file), {
     mcpServers: {
       other: { command: 'x' },
-      notes: { command: 'node', args: [MAIN, 'run', join(cwd, 'server.ts'), '--', '--fast'] },
+      notes: { command: nodeCommand(), args: [MAIN, 'run', join(cwd, 'server.ts'), '--', '--fast'] },
     },
     theme: 'dark',
   });
@@ -152,7 +153,7 @@ test('VS Code reads the transport of an entry, in a file of the directory', asyn
   writeFileSync(join(cwd, 'tools.ts'), '');
   await troupe(['install', 'tools.ts', '--client', 'vscode', '--yes', '--name', 'tools'], cwd);
   assert.equal(config(join(cwd, '.vscode/mcp.json')), {
-    servers: { tools: { type: 'stdio', command: 'node', args: [MAIN, 'run', join(cwd, 'tools.ts')] } },
+    servers: { tools: { type: 'stdio', command: nodeCommand(), args: [MAIN, 'run', join(cwd, 'tools.ts')] } },
   });
 });
 
@@ -164,7 +165,14 @@ test('--print shows the entry of Goose as YAML that it reads', async () => {
     cwd,
   );
   const { args, ...rest } = parse(out).extensions.kit;
-  assert.equal(rest, { name: 'kit', type: 'stdio', enabled: true, cmd: 'node', envs: { A: 'b: "c"' }, timeout: 300 });
+  assert.equal(rest, {
+    name: 'kit',
+    type: 'stdio',
+    enabled: true,
+    cmd: nodeCommand(),
+    envs: { A: 'b: "c"' },
+    timeout: 300,
+  });
   assert.equal(args, [MAIN, 'run', join(cwd, 'tools.ts')]);
 });
 
@@ -242,7 +250,7 @@ for (const [client, file, before, added] of [
     (text: string) =>
       assert.match(
         text,
-        /\n\[mcp_servers\.tools\]\ncommand = "node"\nargs = \[".*", "run", ".*tools\.ts"\]\n\n\[mcp_servers\.tools\.env\]\nKEY = "a=\\"b\\""\n$/,
+        /\n\[mcp_servers\.tools\]\ncommand = "(?:\S*\/)?node"\nargs = \[".*", "run", ".*tools\.ts"\]\n\n\[mcp_servers\.tools\.env\]\nKEY = "a=\\"b\\""\n$/,
       ),
   ],
   [
@@ -251,7 +259,7 @@ for (const [client, file, before, added] of [
     '# mine\nGOOSE_MODE: auto # why\nextensions:\n  other:\n    enabled: true\n',
     (text: string) =>
       assert.equal(parse(text).extensions.tools, {
-        ...{ name: 'tools', type: 'stdio', enabled: true, cmd: 'node' },
+        ...{ name: 'tools', type: 'stdio', enabled: true, cmd: nodeCommand() },
         ...{ args: [MAIN, 'run', /- (\/.*tools\.ts)/.exec(text)?.[1]], envs: { KEY: 'a="b"' }, timeout: 300 },
       }),
   ],
@@ -259,13 +267,13 @@ for (const [client, file, before, added] of [
     'gemini',
     '.gemini/settings.json',
     '{\n  // mine\n  "mcpServers": {\n    "other": {} // why\n  }\n}\n',
-    (text: string) => assert.match(text, '"tools": {\n      "command": "node",'),
+    (text: string) => assert.match(text, /"tools": \{\n {6}"command": "(?:\S*\/)?node",/),
   ],
   [
     'zed',
     '.config/zed/settings.json',
     '// mine\n{\n  "theme": "One", // why\n  "context_servers": { "other": {} },\n}\n',
-    (text: string) => assert.match(text, /"tools": \{\s+"command": "node",/),
+    (text: string) => assert.match(text, /"tools": \{\s+"command": "(?:\S*\/)?node",/),
   ],
   [
     'opencode',
@@ -274,7 +282,7 @@ for (const [client, file, before, added] of [
     (text: string) =>
       assert.match(
         text,
-        /"tools": \{\s+"type": "local",\s+"command": \[\s+"node",[^\]]*\],\s+"enabled": true,\s+"environment": \{\s+"KEY": "a=\\"b\\""/,
+        /"tools": \{\s+"type": "local",\s+"command": \[\s+"(?:\S*\/)?node",[^\]]*\],\s+"enabled": true,\s+"environment": \{\s+"KEY": "a=\\"b\\""/,
       ),
   ],
 ] as const)
@@ -356,7 +364,7 @@ test('the variables of --env-file and --env are in the entry, --env wins, and a 
   assert.match(out, 'has the values of A, B now: do not commit secrets');
   const env = { A: 'x=y', B: 'two words' };
   assert.equal(config(join(cwd, '.mcp.json')), {
-    mcpServers: { tools: { command: 'node', args: [MAIN, 'dev', join(cwd, 'tools.ts')], env } },
+    mcpServers: { tools: { command: nodeCommand(), args: [MAIN, 'dev', join(cwd, 'tools.ts')], env } },
   });
   if (process.platform !== 'win32') assert.is(statSync(join(cwd, '.mcp.json')).mode & 0o777, 0o600);
   for (const [more, message] of [
@@ -396,3 +404,19 @@ test('a misspelled client gets a suggestion', async () => {
 test.after(() => {
   for (const made of folders) rmSync(made, { recursive: true, force: true });
 });
+
+for (const [title, place, expected] of [
+  ['a Node that every program finds', { path: '/home/ada/bin:/usr/bin' }, 'node'],
+  [
+    'a Node of nvm, which only a shell finds',
+    { path: '/home/ada/.nvm/versions/node/v22.1.0/bin:/usr/bin' },
+    '/real/node',
+  ],
+  ['a Node that is not on the PATH', { path: '' }, '/real/node'],
+  ['Windows, where each program has the PATH of all', { platform: 'win32', path: 'C:\\nvm' }, 'node'],
+] as const)
+  test(`the command of an entry for ${title}`, () => {
+    const installed = ['/usr/bin/node', '/home/ada/.nvm/versions/node/v22.1.0/bin/node'];
+    const isProgram = (file: string): boolean => installed.includes(file);
+    assert.is(nodeCommand({ platform: 'linux', execPath: '/real/node', isProgram, ...place }), expected);
+  });

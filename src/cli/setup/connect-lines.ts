@@ -4,6 +4,7 @@ import { commandFile } from '../../core/kernel/package-files.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
 import { processIo } from '../command-io.ts';
 import { CLIENTS, entryName, entryText, MCP_SERVERS, type ServerEntry } from './client-config.ts';
+import { nodeCommand } from './node-command.ts';
 
 /** The entry that runs a program with this copy of Troupe. @param command of Troupe @param env variables that the client sets */
 export function entryFor(
@@ -14,7 +15,7 @@ export function entryFor(
 ): ServerEntry {
   const main = realpathSync(commandFile());
   const args = [main, command, program, ...(rest.length > 0 ? ['--', ...rest] : [])];
-  return { command: 'node', args, ...(Object.keys(env).length > 0 && { env }) };
+  return { command: nodeCommand(), args, ...(Object.keys(env).length > 0 && { env }) };
 }
 
 /** Tells a person who started a stdio server in a terminal how a client is connected. */
