@@ -412,6 +412,17 @@ test('name and instructions of the first load apply, and stderr reports changes'
   await end();
 });
 
+test('stderr reports changed options of http(), whose address remains until a restart', async () => {
+  const listens = (path: string): string =>
+    plain(`const { http } = await import('${SOURCES}');\nawait server.listen(http({ port: 0, path: '${path}' }));`);
+  const { change, command, end } = await here({ [SERVER]: listens('/a'), [WORD]: plainWord('one') }, SERVER);
+  await change(SERVER, listens('/a'));
+  assert.not.match(command.err, /apply after a restart/);
+  await change(SERVER, listens('/b'));
+  assert.match(command.err, 'changed server options apply after a restart of troupe dev: http({ path })');
+  await end();
+});
+
 test.full('a server that is closed by its program closes', async () => {
   const text = program(
     `server.tool('stop', {}, () => { setTimeout(() => server.close('enough'), 10); return 'stopping'; });\n${LISTENS}`,

@@ -1,5 +1,7 @@
 /** The server that outlives reloads: clients stay connected to it, and each reload replaces its definitions. */
 
+import type { HttpOptions } from '../../core/http/http-options.ts';
+import { givenTo, isRelocatable } from '../../core/http/node-transport.ts';
 import type { InspectionRecord } from '../../core/kernel/inspection/records.ts';
 import { stderrLog } from '../../core/kernel/operator-log.ts';
 import type { Registration } from '../../core/registry/registration.ts';
@@ -60,6 +62,8 @@ export class ReloadHost {
   readonly #options: ServerOptions;
   readonly #server: Server;
   readonly #opened = new Set<string>();
+  /** The options of the first load for its HTTP transport. */
+  #http: HttpOptions | undefined;
   readonly #ready: Promise<void>;
   readonly #endpoints: Endpoints;
   readonly #serves: (server: Server) => void;
@@ -167,13 +171,17 @@ export class ReloadHost {
     for (const kind of this.#kinds()) if (kind.catalogue.all().length > 0) kind.announce();
   }
 
-  /** The names of options whose new values differ from those of the first load. */
-  outdated(options: ServerOptions): readonly string[] {
-    const after = new Map(Object.entries(options));
-    const before = new Map(Object.entries(this.#options));
-    return Object.entries(COMPARED).flatMap(([name, compared]) =>
-      compared && JSON.stringify(after.get(name)) !== JSON.stringify(before.get(name)) ? [name] : [],
-    );
+  /** The names of options whose new values differ from those of the first load. @param own the transports that the program opens */
+  outdated(options: ServerOptions, own: readonly Transport[]): readonly string[] {
+    const compared = Object.entries(COMPARED).flatMap(([name, isCompared]) => (isCompared ? [name] : []));
+    const transport = own.find(isRelocatable);
+    if (!transport) return changed(compared, this.#options, options);
+    const given = givenTo(transport);
+    this.#http ??= given;
+    const names = [...new Set([this.#http, given].flatMap((each) => Object.keys(each)))];
+    const ofTransport = changed(names, this.#http, given);
+    const listed = ofTransport.length === 0 ? [] : [`http({ ${ofTransport.join(', ')} })`];
+    return [...changed(compared, this.#options, options), ...listed];
   }
 
   /** Counts the definitions. @example 7 tools, 1 resource, 0 prompts, 1 machine */
@@ -235,6 +243,12 @@ export class ReloadHost {
     if (mail.type === 'resource updated' && 'uri' in mail) this.#server.resourceUpdated(String(mail.uri));
     if (mail.type === 'drain' && 'reason' in mail) void this.#server.close(String(mail.reason));
   }
+}
+
+/** The names whose values JSON shows as different. */
+function changed(names: readonly string[], before: object, after: object): readonly string[] {
+  const [old, current] = [before, after].map((options) => new Map<string, unknown>(Object.entries(options)));
+  return names.filter((name) => JSON.stringify(old?.get(name)) !== JSON.stringify(current?.get(name)));
 }
 
 function copy<D>(from: Registration<D>, to: Registration<D>): void {

@@ -186,7 +186,7 @@ export class Reloader {
   /** The program calls `listen` on a server, or exports one: the host serves in its place. */
   #takeOver(server: object, transports: readonly Transport[]): Promise<void> | undefined {
     if (!isServer(server) || this.#host?.is(server)) return undefined;
-    const host = this.#hostFor(server);
+    const host = this.#hostFor(server, transports);
     host.adopt(server);
     this.#opening = host.open(transports);
     // load() reports the failure.
@@ -205,11 +205,12 @@ export class Reloader {
     this.#unlisten();
   }
 
-  #hostFor({ options }: Server): ReloadHost {
-    const outdated = this.#host?.outdated(options) ?? [];
+  /** @param transports those that the program opens */
+  #hostFor({ options }: Server, transports: readonly Transport[]): ReloadHost {
+    this.#host ??= this.#newHost(options);
+    const outdated = this.#host.outdated(options, transports);
     if (outdated.length > 0)
       say(`troupe dev: changed server options apply after a restart of troupe dev: ${outdated.join(', ')}`);
-    this.#host ??= this.#newHost(options);
     return this.#host;
   }
 

@@ -97,6 +97,16 @@ export function relocate(transport: RelocatableTransport, replace: (given: HttpO
   transport[RELOCATE](replace);
 }
 
+/** The options that the program gave a transport. */
+export function givenTo(transport: RelocatableTransport): HttpOptions {
+  let options: HttpOptions = {};
+  relocate(transport, (given) => {
+    options = given;
+    return given;
+  });
+  return options;
+}
+
 /** Accepts the connections of an HTTP transport that opens no port: a parent process shares one port among several processes. */
 export interface ConnectionSource {
   /** The address of the port. */
