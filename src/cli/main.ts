@@ -3,6 +3,8 @@
 import { endProcess, processIo } from './command-io.ts';
 import { troupe } from './command-line.ts';
 import { enableCompileCache } from './compile-cache.ts';
+import { endWithNpm } from './npm-parent.ts';
 
 enableCompileCache();
+endWithNpm(process.env);
 void troupe(process.argv.slice(2), processIo()).then(endProcess);

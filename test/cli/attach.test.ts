@@ -481,7 +481,7 @@ test('S-37 attach --spawn starts no server in a runtime directory to which other
   chmodSync(join(runtime, 'troupe'), 0o777);
   const { code, err } = await command(['attach', '--spawn', SHARED], { env: { XDG_RUNTIME_DIR: runtime } });
   assert.is(code, 1);
-  assert.match(err, /^troupe: socket: other users may write to the directory .*\n$/);
+  assert.match(err, /^troupe attach: socket: other users may write to the directory .*\n$/);
   assert.equal(readdirSync(join(runtime, 'troupe')), []);
 });
 

@@ -1,11 +1,14 @@
 /** `troupe serve`: which programs it serves, on which sockets, and its shutdown. Processes show the effect of signals and of late errors. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { Tree } from '../features/discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
-import { elapse } from '../harness/wait.ts';
+import { elapse, until } from '../harness/wait.ts';
 import { Cli, TROUPE } from './cli.ts';
 import { Running, troupe } from './in-process.ts';
 
@@ -24,6 +27,7 @@ const HI = `export const hi = Object.assign(() => 'hi', { schema: { type: 'objec
 const PACKAGE = { 'package.json': '{ "type": "module" }' };
 
 const OURS = moduleUrl('src/index.ts');
+const BUILT = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
 
 function program(end: string, troupe = OURS): string {
   return `import { createServer, stdio } from '${troupe}';
@@ -186,3 +190,23 @@ test('a second server of a program is rejected', async () => {
   server.signal('SIGTERM');
   assert.is(await server.exit, 0);
 });
+
+test(
+  'a server that npx has started ends with the shell of npx',
+  async () => {
+    const tree = new Tree({ ...PACKAGE, 'server.mjs': program('export default server;', TROUPE) });
+    const command = `"${process.execPath}" "${BUILT}" serve server.mjs --socket "${join(tree.path, 's.sock')}"; true`;
+    const env = { ...process.env, npm_command: 'exec' };
+    const shell = spawn('sh', ['-c', command], { cwd: tree.path, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    let err = '';
+    shell.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text;
+    });
+    await until(() => err.includes('connect clients with'), 'the server listens');
+    // As npm passes it on.
+    shell.kill('SIGTERM');
+    await once(shell.stderr, 'end');
+    assert.match(err, 'troupe serve: shutting down: SIGTERM');
+  },
+  all.full,
+);

@@ -95,11 +95,13 @@ export class SharedServer {
     const main = commandFile();
     const inspected = this.#inspect ? ['--inspect'] : [];
     const options = ['--socket', this.path, '--idle-exit', String(this.#idleMs), ...inspected];
+    // The server outlives the agent, and the npx that may have started it.
+    const { npm_command: _, ...env } = this.#env;
     const child = spawn(
       process.execPath,
       [...process.execArgv, main, 'serve', this.#file, ...options, '--', ...this.#args],
       // Not the working directory of the first agent, which may be removed later.
-      { detached: true, stdio: ['ignore', log, log], cwd: directoryOf(this.#file), env: this.#env, windowsHide: true },
+      { detached: true, stdio: ['ignore', log, log], cwd: directoryOf(this.#file), env, windowsHide: true },
     );
     let ending: string | undefined;
     const ended = new Promise<void>((resolve) => {
