@@ -51,7 +51,7 @@ export function readMessages(text: string, about?: RequestId, repaired?: () => v
   return [incoming];
 }
 
-/** The message of a JSON-RPC error, also of one that names no request; undefined for other texts. */
+/** The message of a JSON-RPC error, whether the error has an id or not; undefined for other texts. */
 export function errorMessageIn(text: string): string | undefined {
   if (!text.startsWith('{')) return undefined;
   const parsed = parseText(text, { maxDepth: MAX_DEPTH });

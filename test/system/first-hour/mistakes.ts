@@ -1,4 +1,4 @@
-/** The mistakes of beginners: what each types, and what it is told. docs/mistakes.md has them as a table with measured seconds. */
+/** The mistakes of beginners, each with the command that shows it and the words that answer it. docs/mistakes.md lists them with measured seconds. */
 
 /** Where a beginner reads the answer: what the command prints, or the log of the server that runs beside it. */
 export type Place = 'terminal' | 'log';
@@ -78,6 +78,14 @@ const machine = (options: string, chart = CHART, config = ''): Readonly<Record<s
   'server.ts':
     chart + program(`server.machine('loan', loan, { input: z.object({ title: z.string() }), ${options} });`, config),
 });
+
+/** A machine that asks with that schema as soon as it is created. */
+const asking = (schema: string): string => `import { setup } from 'xstate';
+${program(`const parcel = setup({ actors: { ask: elicitWith(${schema}) } }).createMachine({
+  initial: 'asking',
+  states: { asking: { invoke: { src: 'ask', input: { message: 'Where to?' }, onDone: 'sent' }, on: { stop: 'sent' } }, sent: {} },
+});
+server.machine('parcel', parcel, { events: { stop: true } });`)}`;
 
 const gateway = (config: unknown): Readonly<Record<string, string>> => ({
   'mcp.json': typeof config === 'string' ? config : JSON.stringify(config),
@@ -282,6 +290,27 @@ export const MISTAKES: readonly MistakeGroup[] = [
         'it ended its process with code 0 before it listened',
       ),
       inTerminal(
+        'Endless code in the module',
+        { 'server.ts': program('while (true);') },
+        LIST,
+        'the event loop has been blocked for … ms while the program loads: nothing is served before this code ends, or awaits something\n… at …/server.ts:5:…',
+      ),
+      inTerminal(
+        'The server of another library is exported',
+        {
+          'server.ts':
+            'class McpServer { connect() {} registerTool() {} } // of @modelcontextprotocol/sdk\nexport default new McpServer();\n',
+        },
+        LIST,
+        'its export "default" is a server of another library (McpServer), which Troupe cannot serve. Start it without Troupe, and call it with: troupe call -- npx tsx FILE. …',
+      ),
+      inTerminal(
+        'The program answers its client with another library',
+        { 'server.ts': "process.stdin.on('data', (line) => console.log('{}', line));\n" },
+        LIST,
+        'it calls no server.listen(…) of Troupe and reads stdin itself, as a server of another library does. …',
+      ),
+      inTerminal(
         'A top-level `await` never ends',
         { 'server.ts': `await new Promise(() => {});\n${program(GREET)}` },
         LIST,
@@ -395,7 +424,16 @@ export const MISTAKES: readonly MistakeGroup[] = [
   {
     title: 'Results',
     mistakes: [
-      inResult('`return` is forgotten', tool("() => { 'Hello'; }"), 'the result is empty'),
+      inResult(
+        '`return` is forgotten',
+        tool("() => { 'Hello'; }"),
+        'tool "it" returned undefined, so the model gets an empty result. Is a return missing? If nothing is to be said, return a text such as "done"',
+      ),
+      inResult(
+        'The body of an arrow function has braces in place of parentheses',
+        tool('() => { answer: 42 }'),
+        'tool "it" returned undefined, so the model gets an empty result. …',
+      ),
       inResult(
         'A `Map`',
         tool('() => ({ when: new Map() })'),
@@ -493,6 +531,16 @@ export const MISTAKES: readonly MistakeGroup[] = [
         'in tool "it", in code that it does not await: Error: late\n… at …/server.ts:5:…',
       ),
       inResult(
+        '`process.exit` in a tool',
+        tool("() => { process.exit(1); return ''; }"),
+        'tool "it" ended the process with code 1 (process.exit): throw an error instead, which only this call gets\n… at …/server.ts:5:…',
+      ),
+      inResult(
+        'The process ends in the middle of a call, without a word',
+        tool("() => { process.kill(process.pid, 'SIGKILL'); return new Promise<string>(() => {}); }"),
+        "troupe call: the server's process ended while it ran the tool it",
+      ),
+      inResult(
         '`isError` with a text',
         tool("() => ({ isError: true, message: 'down' })"),
         'expected only "content", "structuredContent" and "_meta" beside "isError", got "message". Or throw a ToolError(message)',
@@ -517,6 +565,16 @@ export const MISTAKES: readonly MistakeGroup[] = [
         ),
         'the handler returned before its question (elicitation/create) was answered. Await ctx.elicit, ctx.sample, ctx.roots and ctx.ask',
         `${CALL} --answer ok=true`,
+      ),
+      inResult(
+        '`await` is forgotten before `ctx.state.set`',
+        tool("(_, ctx) => { void ctx.state.set('a', 1); return 'ok'; }"),
+        'tool "it" returned before its ctx.state.set("a") had ended: await it, or what it returns and throws is lost',
+      ),
+      inResult(
+        '`await` is forgotten, and the promise becomes a text',
+        tool("(_, ctx) => 'You have '.concat(String(ctx.state.get('points')))"),
+        'tool "it" returned a text that contains [object Promise]: await the promise before you put it in the text',
       ),
       inResult(
         'The promise never ends',
@@ -611,7 +669,21 @@ export const MISTAKES: readonly MistakeGroup[] = [
         'A transition leads to a state that does not exist',
         machine('events: { lend: true }', CHART.replace("lend: 'out'", "lend: 'outt'")),
         LIST,
-        "Child state 'outt' does not exist on '(machine)'",
+        "Invalid transition definition for state node '(machine).shelf': Child state 'outt' does not exist on '(machine)' (at …/server.ts:2:…)",
+      ),
+      inTerminal(
+        'The form of a machine is nested',
+        {
+          'server.ts': `import { elicitWith } from 'troupe';\n${asking('z.object({ to: z.object({ city: z.string() }) })')}`,
+        },
+        LIST,
+        'machine "parcel": state "asking", invoke of "ask": at #/properties/to: property "to" is an object, but a form is flat; make each of its properties a field, such as "address_city" (at …/server.ts:…)',
+      ),
+      inResult(
+        'A machine asks a client that cannot be asked, and has no `onError`',
+        { 'server.ts': `import { elicitWith } from 'troupe';\n${asking('z.object({ city: z.string() })')}` },
+        'It failed: this call needs an answer from the user, but the client does not declare the capability for it (elicitation.form). …',
+        'npx troupe call server.ts parcel_create',
       ),
       inTerminal(
         'A timer of 14 days in an instance that lives seven',
@@ -734,7 +806,7 @@ export const MISTAKES: readonly MistakeGroup[] = [
       overHttp(
         '`ctx.state` for callers who did not sign in',
         'npx troupe call http://127.0.0.1:$PORT/mcp it',
-        'state: this caller is anonymous and has no session, so its state would be that of everybody. Let clients sign in …',
+        'state: this caller is anonymous and has no session, as each client of 2026-07-28 over HTTP, so its state would be that of everybody. Let clients sign in …',
         tool("async (_, ctx) => { await ctx.state.set('a', 1); return 'ok'; }"),
       ),
       inResult(
@@ -860,6 +932,28 @@ export const MISTAKES: readonly MistakeGroup[] = [
         { 'server.ts': program("server.tool('add', { input: z.object({ a: z.number() }) }, ({ a }) => a);") },
         'add: a: expected number, got one',
         'npx troupe call server.ts add a=one',
+      ),
+      inResult(
+        'The model writes the argument in another style',
+        {
+          'server.ts': program(
+            "server.tool('it', { input: z.object({ user_name: z.string().optional() }) }, (a) => a);",
+          ),
+        },
+        'tool "it" was called with "userName" (did you mean user_name?), which its schema drops: make the schema strict, so that the model reads this',
+        `${CALL} --args '{"userName":"Ada"}'`,
+      ),
+      inResult(
+        'The same, with a strict schema',
+        { 'server.ts': program("server.tool('it', { input: z.strictObject({ user_name: z.string() }) }, (a) => a);") },
+        'did you mean user_name?',
+        `${CALL} --args '{"userName":"Ada","user_name":"Ada"}'`,
+      ),
+      inResult(
+        'An argument with dashes',
+        greeter,
+        "Unknown option '--name' (an argument of a tool has no dashes: name=VALUE)",
+        'npx troupe call server.ts greet --name Ada',
       ),
       inResult(
         'No arguments',

@@ -5,13 +5,17 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { connect } from '../../../src/client/client.ts';
-import { createServer } from '../../../src/index.ts';
+import { type Context, createServer } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('errors for authors');
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 /** Sections whose messages need a process, which other tests start. Their text is in these folders. */
-const ELSEWHERE = { 'When the program starts': ['src/cli'], 'In the log': ['src/features/workers'] } as const;
+const ELSEWHERE = {
+  'When the program starts': ['src/cli'],
+  'In the log': ['src/features/workers'],
+  'In the result of a call': ['src/features/state'],
+} as const;
 
 const page = readFileSync(join(root, 'docs/author-errors.md'), 'utf8');
 const quoted = [...page.matchAll(/^## (.*)\n([\s\S]*?)(?=^## |$(?![\s\S]))/gm)].flatMap(([, section = '', rows = '']) =>
@@ -56,6 +60,11 @@ async function mistakes(): Promise<string[]> {
   };
   for (const [name, result] of Object.entries(results)) register(name, () => result);
   register('output', { output: z.object({ a: z.number() }) }, () => ({ a: 'one' }));
+  register('silent', () => {
+    String('Hello');
+  });
+  register('text', (_: unknown, { state }: Context) => `You have ${String(state.get('points'))}`);
+  register('drops', { input: z.object({ user_name: z.string().optional() }) }, () => 'done');
   register('input', { input: z.object({ a: z.number() }) }, () => '');
   const ANSWER = z.object({ a: z.string() });
   server.tool('asks', async (_, ctx) => (await ctx.elicit({ message: '', schema: ANSWER })).status);
@@ -69,8 +78,9 @@ async function mistakes(): Promise<string[]> {
   const silent = await connect(server);
   const attempt = async (call: Promise<unknown>): Promise<void> =>
     void messages.push(await call.then((result) => JSON.stringify(result), String));
-  for (const name of [...Object.keys(results), 'output', 'input', 'asks', 'hangs', 'none'])
+  for (const name of [...Object.keys(results), 'output', 'input', 'asks', 'hangs', 'none', 'silent', 'text'])
     await attempt(silent.call(name));
+  await attempt(silent.call('drops', { userName: 'Ada' }));
   for (const name of ['forgets', 'nested']) await attempt(asked.call(name));
   await attempt(silent.read('app://broken'));
   await silent.close();
