@@ -6,7 +6,6 @@ import { plural } from '../parts/time.ts';
 import { fits } from '../store/filter.ts';
 import { connection, cursor, filter, known, place, tree, version } from '../store/state.ts';
 import { refreshWaits } from '../store/waits.ts';
-import { Connect } from './Connect.tsx';
 import { Failures } from './Failures.tsx';
 import { Waiting } from './Waiting.tsx';
 import './overview.css';
@@ -17,6 +16,8 @@ const REFRESH_MS = 1_000;
 const Approvals = later('The list of approvals', async () => (await import('./Approvals.tsx')).Approvals);
 
 const Calls = later('The list of calls', async () => (await import('./Calls.tsx')).Calls);
+
+const Connect = later('The entries of the clients', async () => (await import('./Connect.tsx')).Connect);
 
 /** Most servers share their store with no other. */
 const Nodes = later('The list of nodes', async () => (await import('./Nodes.tsx')).Nodes);

@@ -25,8 +25,7 @@ export async function refreshWaits(): Promise<void> {
   }
   // They may have a client from before this page was opened.
   for (const line of model.actors.values())
-    if (line.kind === 'requests' && line.aliveAt(LIVE) && !line.view(LIVE) && isUnused(model, line))
-      stale.add(line.address);
+    if (line.aliveAt(LIVE) && !line.view(LIVE) && isUnused(model, line)) stale.add(line.address);
   asking = true;
   try {
     addViews(await readViews([...stale].slice(0, MOST)));

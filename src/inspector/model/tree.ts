@@ -112,8 +112,9 @@ class Tree {
     const of = (...kinds: readonly ActorKind[]): ActorLine[] => this.#loose.filter(({ kind }) => kinds.includes(kind));
     // A connection that has no client yet is no client.
     const unused = of('requests').filter((line) => isUnused(this.#model, line));
-    const tables = of('requests', 'emitter').filter((line) => !unused.includes(line));
-    const clients = [...of('session'), ...tables, ...of('request', 'ask')];
+    const clients = [...of('session'), ...of('requests', 'emitter'), ...of('request', 'ask')].filter(
+      (line) => !unused.includes(line),
+    );
     return [
       ...of('server', 'client').map((line) => this.#node(line)),
       ...this.#group('clients', clients),

@@ -78,9 +78,13 @@ async function mistakes(): Promise<string[]> {
   const silent = await connect(server);
   const attempt = async (call: Promise<unknown>): Promise<void> =>
     void messages.push(await call.then((result) => JSON.stringify(result), String));
-  for (const name of [...Object.keys(results), 'output', 'input', 'asks', 'hangs', 'none', 'silent', 'text'])
+  for (const name of [...Object.keys(results), 'output', 'input', 'asks', 'hangs', 'none', 'silent'])
     await attempt(silent.call(name));
   await attempt(silent.call('drops', { userName: 'Ada' }));
+  // Its state belongs to its session.
+  const session = await connect(server, { eras: 'legacy' });
+  await attempt(session.call('text'));
+  await session.close();
   for (const name of ['forgets', 'nested']) await attempt(asked.call(name));
   await attempt(silent.read('app://broken'));
   await silent.close();
