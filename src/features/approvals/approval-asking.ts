@@ -366,6 +366,8 @@ export class ApprovalAsking {
       }
       const reply = first[name];
       if (!reply?.ok) return 'unable';
+      // A client that accepts without the decision has shown its user no form.
+      if (channel.kind === 'form' && isAccepted(reply) && !hasDecision(reply)) return 'unable';
       // The client says that its user wants to open the page. Only the page approves.
       if (channel.kind === 'page' && isAccepted(reply)) return 'opened';
       return await this.#answered(context, approval, channel.kind === 'page' ? undefined : reply.result);
@@ -633,6 +635,11 @@ function questionOf({ title, tool, text, remembers }: StoredApproval, channel: C
 
 function isAccepted(reply: Reply): boolean {
   return reply.ok && isObject(reply.result) && reply.result.action === 'accept';
+}
+
+function hasDecision(reply: Reply): boolean {
+  const content = reply.ok && isObject(reply.result) ? reply.result.content : undefined;
+  return isObject(content) && content.decision !== undefined;
 }
 
 /** Tells the client of a session that its user has finished on the page. */

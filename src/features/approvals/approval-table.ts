@@ -135,7 +135,7 @@ export class ApprovalTable implements Approvals {
   /**
    * Stores a new approval.
    *
-   * @returns the approval, or the limit that it would exceed
+   * @returns the approval, that of an equal call, or the limit that it would exceed
    * @throws {ApprovalError} `store`
    */
   create(approval: StoredApproval, session: string | undefined): Promise<StoredApproval | string> {
@@ -155,6 +155,10 @@ export class ApprovalTable implements Approvals {
   }
 
   async #create(approval: StoredApproval, session: string | undefined): Promise<StoredApproval | string> {
+    // An equal call at the same time has asked: both wait for one decision.
+    const found = approval.held ? [] : await this.find(approval.subject, approval.principal);
+    const same = found.find((each) => !each.held && isOpen(each.state));
+    if (same) return same;
     const excess = (await this.#excess(approval.principal)) ?? this.#memory?.hold(approval, session);
     if (excess !== undefined) return excess;
     this.#open += 1;
@@ -394,6 +398,8 @@ export class ApprovalTable implements Approvals {
     const { core, audit, counted } = this.#options;
     const { state } = approval;
     this.#note(approval);
+    // Its state stays, such as when its call stops to wait.
+    if (change && change.event === undefined) return;
     counted(state);
     if (CLOSES.has(state) && change?.event !== undefined) this.#open = Math.max(0, this.#open - 1);
     if (!isLive(state) && state !== 'used') this.#memory?.ended(approval.id, this.#date() + core.limits.approvalKeptMs);

@@ -476,7 +476,8 @@ export class MountedElements implements Claimant {
         ),
         ...(policy?.timeoutMs !== undefined && { timeoutMs: policy.timeoutMs }),
         upstream: { mount: this.mount, tool: tool.name },
-        behind: request && digest(request),
+        // What people approved was a call of this server, and not of another that lists the same tool.
+        behind: digest([upstream.current.key ?? null, request ?? null]),
       },
     };
   }

@@ -154,6 +154,7 @@ export function openMount(
     return new Upstream({
       ...settings,
       signIn: address && signIns?.open(name, address, settings.auth || {}),
+      key: targetKeyOf(to),
       name,
       ...(isDirect(to)
         ? {

@@ -41,6 +41,8 @@ export interface UpstreamOptions
   /** Undefined for a direct upstream, which has no connections. */
   readonly target: ConnectTarget | ServerInMemory | undefined;
   readonly direct?: DirectUpstream | undefined;
+  /** Identifies the target without its secrets; undefined for a server in this process. */
+  readonly key?: string | undefined;
   readonly connect: ConnectOptions;
   /** The sign-ins at an upstream with an address. */
   readonly signIn?: UpstreamSignIn | undefined;
@@ -103,6 +105,11 @@ export class Upstream {
   }
 
   /** The upstream itself, if it answers without MCP. Nothing else of this object is used then, except its end. */
+  /** Identifies its target. */
+  get key(): string | undefined {
+    return this.#options.key;
+  }
+
   get direct(): DirectUpstream | undefined {
     return this.#options.direct;
   }

@@ -2,6 +2,7 @@
 import { jsonLength } from '../../core/execution/size.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
+import { writeJson } from '../../core/protocol/json-text.ts';
 import { isPattern, KEYWORDS, type Shape, shapeRule } from '../../core/schema/keywords.ts';
 import { descriptionText } from './description-text.ts';
 import type { DocumentParts, DocumentPlace } from './document-parts.ts';
@@ -407,10 +408,20 @@ function translated(
     case 'maximum':
       return exclusiveMaximum === true ? undefined : value;
     case 'type':
-      return value === 'file' ? 'string' : value;
+      return value === 'file' ? 'string' : onlyOnce(value);
+    case 'enum':
+      return onlyOnce(value);
     default:
       return value;
   }
+}
+
+/** Hosts reject the whole schema for a choice that is there twice. */
+function onlyOnce(value: JsonValue): JsonValue {
+  if (!Array.isArray(value)) return value;
+  const items: readonly JsonValue[] = value;
+  const unique = new Map(items.map((item) => [writeJson(item), item]));
+  return unique.size === items.length ? value : [...unique.values()];
 }
 
 /** Lets a schema accept null, too, if it says `nullable` (OpenAPI 3.0). */

@@ -45,7 +45,6 @@ const DENIALS: readonly (readonly [string, JsonObject])[] = [
   ['denied', answer('deny')],
   ['declined', { action: 'decline' }],
   ['cancelled', { action: 'cancel' }],
-  ['accepted without content', { action: 'accept' }],
   ['accepted with another value', answer('APPROVE')],
   ['accepted with a list', { action: 'accept', content: { decision: ['approve'] } }],
   ['of no form', { decision: 'approve' }],
