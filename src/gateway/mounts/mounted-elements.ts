@@ -476,7 +476,7 @@ export class MountedElements implements Claimant {
         ),
         ...(policy?.timeoutMs !== undefined && { timeoutMs: policy.timeoutMs }),
         upstream: { mount: this.mount, tool: tool.name },
-        // What people approved was a call of this server, and not of another that lists the same tool.
+        // People approved a call of this server, and not one of another that lists the same tool.
         behind: digest([upstream.current.key ?? null, request ?? null]),
       },
     };
