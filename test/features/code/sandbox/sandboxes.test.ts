@@ -3,8 +3,10 @@ import * as assert from 'uvu/assert';
 import { createActorSystem } from '../../../../src/core/kernel/actor-system.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { Sandboxes, type SandboxesOptions } from '../../../../src/features/code/sandbox/sandboxes.ts';
+import { SimulatedClock } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { assertFigure } from '../../../harness/pace.ts';
+import { until } from '../../../harness/wait.ts';
 import { endOf, scriptOf, value } from './support.ts';
 
 const test = suite('sandboxes');
@@ -184,6 +186,28 @@ test('a script that is too long is invalid, and starts no thread', async () => {
     end?.type === 'invalid' ? end.message : '',
     /^the script is 65538 bytes long, and at most 65536 are allowed/,
   );
+});
+
+test('threads that crash start again after a while, and too many crashes refuse scripts until a minute has passed', async () => {
+  const clock = new SimulatedClock();
+  const incidents: string[] = [];
+  const system = createActorSystem({ clock, log: (_, text) => void incidents.push(text) });
+  // No engine fits in so little memory.
+  const boxes = new Sandboxes({ system, threads: 1, memoryBytes: 1_000 });
+  open.push(boxes);
+  const refused = boxes.begin('a', 'ann', scriptOf('return 1'));
+  for (let crash = 1; crash <= 6; crash += 1) {
+    await until(() => incidents.length === crash, 'a crash of the thread');
+    clock.advance(5_000);
+  }
+  assert.is(endOf(await refused), 'stopped engine');
+  assert.match(incidents[0] ?? '', /^incident \S+ in a thread of the sandboxes: /);
+  assert.equal(boxes.size, { threads: 0, waiting: 0, scripts: 0 });
+  const later = boxes.begin('b', 'ann', scriptOf('return 1'));
+  clock.advance(60_000);
+  await until(() => incidents.length === 7, 'a thread starts when the minute has passed');
+  boxes.end();
+  assert.is(endOf(await later), 'stopped dropped');
 });
 
 test('a server that stops ends its scripts', async () => {
