@@ -159,11 +159,13 @@ function parametersOf(
   comments: boolean,
   indent = '',
 ): { readonly text: string; readonly cut?: readonly string[] | undefined } {
-  const { members, required, others } = anyShape(shapesOf(schema));
+  const shapes = shapesOf(schema);
+  const { members, others } = anyShape(shapes);
+  const isOptional = shapes.some(({ required }) => required.size === 0);
   const isClosed = others === undefined && (schema.additionalProperties === false || isObject(schema.properties));
   if (members.size === 0 && isClosed) return { text: '' };
   const types = new SchemaTypes(schema, { writer: 'model', objects, comments, shared });
-  return { text: `args${required.size > 0 ? '' : '?'}: ${types.type(schema, indent)}`, cut: types.cut };
+  return { text: `args${isOptional ? '?' : ''}: ${types.type(schema, indent)}`, cut: types.cut };
 }
 
 /** The schema of a member of a member, through references, lists and alternatives. A name may have points. */
