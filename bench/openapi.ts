@@ -7,11 +7,13 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseAst } from 'rolldown/parseAst';
 import { createServer, openapi } from 'troupe';
 import { connect } from 'troupe/client';
 import { systemClock } from '../src/core/kernel/clock.ts';
 import { isJsonObject, type JsonValue } from '../src/core/protocol/json.ts';
 import { compileInput } from '../src/core/schema/compile-schema.ts';
+import { SchemaTypes, SharedTypes } from '../src/core/schema/written-types.ts';
 import { compileDocument } from '../src/gateway/openapi/compile-document.ts';
 import { readOpenApi, type SourceDocument } from '../src/gateway/openapi/document-source.ts';
 import type { CompiledDocument } from '../src/gateway/openapi/operation.ts';
@@ -48,6 +50,19 @@ function* oddities(schema: JsonValue | undefined): Generator<string> {
     if (keyword !== 'enum' && keyword !== 'default' && keyword !== 'const') yield* oddities(part);
 }
 
+/** True if the types of a schema, as a model reads them, can be parsed. */
+function isTypeScript(schema: JsonValue): boolean {
+  const shared = new SharedTypes();
+  shared.count(schema);
+  const types = new SchemaTypes(schema, { writer: 'model', objects: 4, comments: true, shared });
+  try {
+    parseAst(`type Whole = ${types.type()};\n${shared.declarations.join('')}`, { lang: 'ts' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Finds what is wrong with the tools of a document. */
 async function problemsOf(source: SourceDocument): Promise<readonly string[]> {
   const { operations } = compiled(source);
@@ -66,6 +81,10 @@ async function problemsOf(source: SourceDocument): Promise<readonly string[]> {
         problems.push(String(error));
       }
   }
+  for (const [tool, about] of compiled(source).documented)
+    if (operations.findIndex((each) => each.tool.name === tool) % SAMPLE === 0)
+      for (const schema of [about().output, operations.find((each) => each.tool.name === tool)?.tool.inputSchema])
+        if (schema && !isTypeScript(schema)) problems.push(`${tool}: its declaration is no TypeScript`);
   const root = reversed(source.root);
   const shuffled = isJsonObject(root) ? compiled({ ...source, root }).operations : [];
   const inShort = (list: CompiledDocument['operations']): string =>
@@ -82,6 +101,8 @@ interface Cost {
   readonly mib: number;
   readonly tools: readonly unknown[];
   readonly found: string;
+  /** The tools of code mode, and the answers of a search and of a description of the first three functions that it found, as tools. */
+  readonly scripted: readonly unknown[];
 }
 
 async function cost(file: string): Promise<Cost> {
@@ -100,9 +121,27 @@ async function cost(file: string): Promise<Cost> {
   const { operations } = compiled(await readOpenApi(file, { clock: systemClock }));
   await client.close();
   await server.close();
-  const [block] = found?.content ?? [];
   const tools = operations.map(({ tool }) => tool);
-  return { operations: operations.length, ms, mib, tools, found: block?.type === 'text' ? block.text : '' };
+  return { operations: operations.length, ms, mib, tools, found: textOf(found), scripted: await scripted(file) };
+}
+
+/** A model reads three tools, searches, and reads three declarations. */
+async function scripted(file: string): Promise<readonly unknown[]> {
+  const server = createServer({ name: 'bench', version: '1.0.0', log: () => {} });
+  await server.mount('api', openapi(file, BASE), { maxListed: MOST, expose: 'code' });
+  const client = await connect(server);
+  const tools = await client.tools();
+  const found = textOf(await client.call('search_functions', { query: 'list users' }));
+  const names = found.match(/^api\.\w+/gm)?.slice(0, 3) ?? [];
+  const declared = textOf(await client.call('describe_functions', { names }));
+  await client.close();
+  await server.close();
+  return [...tools, { name: '', description: found }, { name: '', description: declared }];
+}
+
+function textOf(result: { readonly content: readonly unknown[] } | undefined): string {
+  const [block] = result?.content ?? [];
+  return typeof block === 'object' && block !== null && 'text' in block ? String(block.text) : '';
 }
 
 /** Counts the tokens of tools as a model reads them. NaN without the peers. */
@@ -139,7 +178,7 @@ else {
   }
   process.stdout.write(`${documents} documents, ${operations} operations, ${wrong} documents with problems\n\n`);
   process.stdout.write(
-    '| document | operations | processor time to the first list, ms | memory, MiB | tokens of all tools | characters of a search |\n|---|---|---|---|---|---|\n',
+    '| document | operations | processor time to the first list, ms | memory, MiB | tokens of all tools | characters of a search | tokens in code mode: tools, a search, three declarations |\n|---|---|---|---|---|---|---|\n',
   );
   for (const file of given.filter((each) => !statSync(each).isDirectory())) {
     const args = [...process.execArgv, fileURLToPath(import.meta.url), '--one', file];
@@ -147,7 +186,7 @@ else {
     if (stdout === '') throw new Error(stderr.slice(0, 2_000));
     const measured: Cost = JSON.parse(stdout);
     process.stdout.write(
-      `| ${basename(file)} | ${measured.operations} | ${Math.round(measured.ms)} | ${Math.round(measured.mib)} | ${tokensOf(basename(file), measured.tools)} | ${measured.found.length} |\n`,
+      `| ${basename(file)} | ${measured.operations} | ${Math.round(measured.ms)} | ${Math.round(measured.mib)} | ${tokensOf(basename(file), measured.tools)} | ${measured.found.length} | ${tokensOf('code', measured.scripted)} |\n`,
     );
   }
   process.exitCode = wrong > 0 ? 1 : 0;
