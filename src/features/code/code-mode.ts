@@ -10,6 +10,7 @@ import { authorization } from '../guard/authorization/authorization.feature.ts';
 import { checkNames } from './functions/check-names.ts';
 import type { CallableFunctions } from './functions/code-functions.ts';
 import { CodeTools, type ScriptArguments } from './functions/code-tools.ts';
+import { bodyOf } from './functions/script-body.ts';
 import type { OpenRuns } from './runs/open-runs.ts';
 
 export class CodeMode implements CellHolder {
@@ -65,7 +66,12 @@ export class CodeMode implements CellHolder {
     this.#opened?.stop(reason);
   }
 
-  async #run({ code, resume }: ScriptArguments, ctx: Context, functions: CallableFunctions): Promise<CallToolResult> {
+  async #run(
+    { code: given, resume }: ScriptArguments,
+    ctx: Context,
+    functions: CallableFunctions,
+  ): Promise<CallToolResult> {
+    const code = given === undefined ? undefined : bodyOf(given);
     if ((code === undefined) === (resume === undefined))
       return failed('Pass either "code", the script to run, or "resume", the run to continue. Nothing has run.');
     // A call that runs again has begun its script before: functions may have gone since.

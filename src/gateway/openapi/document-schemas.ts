@@ -26,6 +26,8 @@ const MAX_DEPTH = 24;
 const PREFIX = '#/$defs/';
 /** The names of members that all providers of models accept. */
 const MEMBER = /^[A-Za-z0-9_.-]{1,64}$/;
+/** Longest default, in characters. */
+const MAX_DEFAULT = 60;
 /** Maximum number of members with other names that a description mentions. */
 const MAX_MENTIONED = 20;
 /** Keywords that only OpenAPI has, or that describe the document and not the value. */
@@ -136,6 +138,8 @@ export class DocumentSchemas {
     const hidden = this.#hiddenOf(given, place);
     for (const [keyword, found] of Object.entries(given)) {
       if (found === undefined || DROPPED.has(keyword) || keyword.startsWith('x-')) continue;
+      // A caller must know what the API takes for an argument that is missing. It is not sent.
+      if (keyword === 'default' && this.#role === 'input' && isShort(found)) schema.default = found;
       const value = translated(keyword, found, given);
       const shape = keywords.get(keyword);
       if (value === undefined || shape === undefined) continue;
@@ -390,6 +394,13 @@ function usesOf(schema: JsonValue | undefined): ReadonlySet<string> {
   };
   visit(schema);
   return uses;
+}
+
+/** True for a value that is no object, and as short as the defaults of parameters are. */
+function isShort(value: JsonValue): boolean {
+  return typeof value === 'string'
+    ? value.length <= MAX_DEFAULT
+    : typeof value === 'number' || typeof value === 'boolean';
 }
 
 /** The value of a keyword as 2020-12 has it; undefined to leave it out. OpenAPI 3.0 follows an earlier draft. */

@@ -646,7 +646,7 @@ for (const [path, reason] of [
     assert.match(String(skipped[0]?.reason), String(reason));
   });
 
-const queryOf = (name: string): JsonObject => ({ name, in: 'query', schema: { type: 'string' } });
+const queryOf = (name: string, schema: JsonObject = { type: 'string' }): JsonObject => ({ name, in: 'query', schema });
 
 /** Paths with a query or a fragment: what is sent, and the arguments of the tool. */
 for (const [path, parameters, sent, args] of [
@@ -728,4 +728,45 @@ test('outputs: declare lists the schemas of results', async () => {
     type: 'object',
     properties: { result: { type: 'array', items: { type: 'string' } } },
   });
+});
+
+test('short defaults of parameters are in the schema, so that a caller knows them; long ones and those of results are not', async () => {
+  const parameters = [
+    queryOf('state', { type: 'string', default: 'open' }),
+    queryOf('size', { type: 'integer', default: 30 }),
+    queryOf('text', { type: 'string', default: 'a'.repeat(100) }),
+    queryOf('ids', { type: 'array', items: {}, default: [1] }),
+  ];
+  const schema = { type: 'object', properties: { a: { type: 'string', default: 'x' } } };
+  const responses = { '200': { description: 'ok', content: { 'application/json': { schema } } } };
+  const document = documentOf({ '/x': { get: { operationId: 'x', parameters, responses } } });
+  const { operations, documented } = await compiled(document);
+  const { state, size, text, ids } = Object(operations[0]?.tool.inputSchema.properties);
+  assert.equal([state.default, size.default, text.default, ids.default], ['open', 30, undefined, undefined]);
+  assert.equal(documented.get('x')?.().output, {
+    type: 'object',
+    properties: { a: { type: 'string' } },
+  });
+});
+
+test('the documentation of an operation has its tags and the exact schema of its result, with definitions', async () => {
+  const responses = {
+    '200': { description: 'ok', content: { 'application/json': { schema: { $ref: '#/components/schemas/Tree' } } } },
+  };
+  const Tree = { type: 'array', items: { $ref: '#/components/schemas/Tree' } };
+  const document = documentOf(
+    { '/x': { get: { operationId: 'x', tags: ['trees', 7, 'more'], responses } }, '/y': reading('y', []) },
+    { components: { schemas: { Tree } } },
+  );
+  const { documented, operations } = await compiled(document);
+  const about = documented.get('x')?.();
+  assert.equal(about?.tags, ['trees', 'more']);
+  assert.equal(about?.output, {
+    type: 'object',
+    properties: { result: { $ref: '#/$defs/Tree' } },
+    required: ['result'],
+    $defs: { Tree: { type: 'array', items: { $ref: '#/$defs/Tree' } } },
+  });
+  assert.is(documented.get('y')?.().output, undefined);
+  assert.is(operations[0]?.tool.outputSchema, undefined);
 });

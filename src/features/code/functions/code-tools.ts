@@ -106,7 +106,7 @@ export class CodeTools implements ToolFinder {
     return [
       {
         name: SEARCH,
-        description: `Finds functions for ${RUN}. Lines: group.name({ parameters }), "!" if it may change something, what it does.`,
+        description: `Finds functions for ${RUN}. A line: group.name({ parameters }), "!" if it may change something, what it does.`,
         input: {
           type: 'object',
           properties: {
@@ -128,7 +128,7 @@ export class CodeTools implements ToolFinder {
             names: {
               ...{ type: 'array', minItems: 1, maxItems: MOST_DESCRIBED },
               items: { type: 'string', maxLength: MAX_TEXT },
-              description: 'Such as ["shop.orders_list"].',
+              description: 'Such as ["group.name"].',
             },
           },
           required: ['names'],
@@ -140,7 +140,7 @@ export class CodeTools implements ToolFinder {
       },
       {
         name: RUN,
-        description: `Runs JavaScript, the body of an async function, that calls the functions of ${SEARCH}: \`return await shop.orders_list({ open: true })\`. Return only what you need: filter and join in the script, and call in parallel with Promise.all. A failed call throws ToolError { message, tool, code, data, carriedOut, retryAfterMs }. name.raw(args) returns the whole MCP result. Also: console.log, await sleep(ms), ask(message, schema), resource(uri), progress(n, of, text). There are no imports, network, files or timers.`,
+        description: `Runs JavaScript, the body of an async function, in which the groups of ${SEARCH} are globals: \`return await group.name({ id: 1 })\`. Return only what you need: filter and join in the script, and call in parallel with Promise.all. A call with "!" may wait for a person. A failed call throws ToolError { message, tool, code, data, carriedOut, retryAfterMs }. If the type of a result is unknown, return one to see it. group.name.raw(args) returns the whole MCP result. Also: console.log, await sleep(ms), ask(message, schema), resource(uri), progress(n, of, text). There are no imports, network, files or timers.`,
         input: {
           type: 'object',
           properties: {

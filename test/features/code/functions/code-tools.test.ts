@@ -108,6 +108,20 @@ declare const tracker: {
     await host.close();
   });
 
+test('the three tools cost a model at most 400 tokens, which are 1,750 characters of JSON', async () => {
+  const host = server('host');
+  host.authorize(() => true);
+  await host.mount('my-shop', shop(), { expose: 'code' });
+  const client = await connect(host);
+  const read = (await client.tools()).map(({ name, description, inputSchema }) => ({
+    ...{ name, description, parameters: inputSchema },
+  }));
+  const { length } = JSON.stringify(read);
+  assert.ok(length <= 1_750, `${length} characters`);
+  await client.close();
+  await host.close();
+});
+
 test('unknown names are answered with near ones, and a search without matches with the groups', async () => {
   const host = server('host');
   await host.mount('my-shop', shop(), { expose: 'code' });
