@@ -10,6 +10,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import { type ClientCapabilities, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
 import { showsViews } from '../protocol/views.ts';
 import { notifyAborted } from '../requests/active-request.ts';
+import { innerOwnerOf } from '../requests/inner-requests.ts';
 import type { ApprovalRequest, CallApproval } from './approving.ts';
 import type { Context, Log } from './context.ts';
 import type { ToolImplementation } from './execution.ts';
@@ -77,12 +78,15 @@ export function callOwnerOfSession({ capabilities, principal }: ClientFacts, ses
 
 /** Returns the client of a request, with the capabilities that it declares now. */
 export function callOwnerOf(
-  { client, exchange, requests }: RequestView,
-  capabilities: ClientCapabilities = client.capabilities,
+  request: RequestView,
+  capabilities: ClientCapabilities = request.client.capabilities,
 ): CallOwner {
+  const { client, exchange, requests } = request;
   const { session, principal } = client;
   if (session) return callOwnerOfSession({ ...client, capabilities }, session);
   const of = { capabilities, principal, session };
+  const inner = innerOwnerOf(request);
+  if (inner) return { ...of, key: inner.key, several: inner.several };
   // A connection that is not shared belongs to one client.
   if (!exchange) return { ...of, key: requests.address, several: false };
   return { ...of, key: `principal/${principal}`, several: true };

@@ -16,6 +16,8 @@ export interface InnerRequest {
   readonly client: ClientFacts;
   readonly auth: Auth | undefined;
   readonly via: CallVia;
+  /** The owner of what its handler opens elsewhere: its key, and whether several clients have it. */
+  readonly owner: { readonly key: string; readonly several: boolean };
   /** Receives its outcome, and what else a request sends to the table that admitted it. */
   readonly requests: Mailbox<RequestsMail>;
   /** The inspection record that caused it. */
@@ -26,7 +28,7 @@ export interface InnerRequest {
   readonly span: RequestSpan | undefined;
 }
 
-const VIA = new WeakMap<RequestView, CallVia>();
+const INNER = new WeakMap<object, Pick<InnerRequest, 'via' | 'owner'>>();
 
 /** Creates an inner request, which counts as admitted by the table of its creator. */
 export function innerRequest(given: InnerRequest): RequestView {
@@ -51,13 +53,18 @@ export function innerRequest(given: InnerRequest): RequestView {
   request.timeoutMs = timeoutMs;
   request.deadline = now + timeoutMs;
   request.span = given.span;
-  VIA.set(request, given.via);
+  INNER.set(request, given);
   return request;
 }
 
 /** The call of a script that a request is; undefined for a request of a client. */
-export function viaOf(request: RequestView): CallVia | undefined {
-  return VIA.get(request);
+export function viaOf(request: object): CallVia | undefined {
+  return INNER.get(request)?.via;
+}
+
+/** The owner on whose behalf the handler of an inner request makes calls elsewhere; undefined for a request of a client. */
+export function innerOwnerOf(request: RequestView): InnerRequest['owner'] | undefined {
+  return INNER.get(request)?.owner;
 }
 
 /** Ends an inner request before its handler has ended. @returns false if it has its outcome */

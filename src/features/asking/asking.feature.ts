@@ -2,6 +2,7 @@
 import type { ToolImplementation } from '../../core/execution/execution.ts';
 import { Lazy } from '../../core/kernel/lazy.ts';
 import { ANSWER_TOOL } from '../../core/protocol/views.ts';
+import { viaOf } from '../../core/requests/inner-requests.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import type { AskerOptions } from './asker.ts';
@@ -34,7 +35,12 @@ export const asking: Feature<AskingService> = {
         : undefined;
     // A task asks through its own requests.
     elements.extendContext = (context) =>
-      new AskingContext(context, requests.value, context.mode === 'task' ? undefined : modelOf(context.implementation));
+      new AskingContext(
+        context,
+        requests.value,
+        // The model would answer the call of a script, which it does not see.
+        context.mode === 'task' || viaOf(context.first) ? undefined : modelOf(context.implementation),
+      );
     stages.fill('resume', (request, _, again) => !request.continues || !requests.value.continues(request, again));
     if (throughModel) stages.fill('answer', (request) => !requests.value.answers(request));
     return {

@@ -23,6 +23,8 @@ export interface PlacedRequestsOptions {
   };
 }
 
+/** The tool that runs scripts: `resume` names a run. */
+const RUN_TOOL = 'run_code';
 /** The URI of a resource of a machine. */
 const MACHINE_URI = /^troupe:\/\/[^/]+\/([^/]+)/;
 
@@ -80,6 +82,7 @@ export class PlacedRequests implements RequestPlacement {
     const { name, arguments: given } = operation;
     const shown = shownResource(name, given);
     if (shown) return cellIn(MACHINE_URI.exec(shown.uri)?.[1] ?? '');
+    if (name === RUN_TOOL && typeof given.resume === 'string') return cellIn(given.resume);
     if (name === ANSWER_TOOL) return typeof given.id === 'string' ? cellIn(given.id) : undefined;
     const { principal } = request.client;
     const machine = this.#options.tools.get(name)?.access?.machine;

@@ -11,7 +11,7 @@ import type { Outcome } from '../../../core/messages/results.ts';
 import { ErrorCode, wireError } from '../../../core/protocol/errors.ts';
 import type { Operation } from '../../../core/protocol/operations.ts';
 import { oneOutcome } from '../../../core/requests/active-request.ts';
-import { endInner, innerRequest } from '../../../core/requests/inner-requests.ts';
+import { endInner, type InnerRequest, innerRequest } from '../../../core/requests/inner-requests.ts';
 import type { Core } from '../../../core/server/feature.ts';
 
 interface InnerCallOptions {
@@ -22,6 +22,7 @@ interface InnerCallOptions {
   readonly client: ClientFacts;
   readonly auth: Auth | undefined;
   readonly via: CallVia;
+  readonly owner: InnerRequest['owner'];
   /** The span of the request that runs the script. */
   readonly traceparent: string | undefined;
   readonly label: string;
@@ -45,7 +46,7 @@ export class InnerCall {
   #over = false;
 
   constructor(options: InnerCallOptions) {
-    const { core, operation, client, auth, via, address } = options;
+    const { core, operation, client, auth, via, owner, address } = options;
     const { system, limits } = core;
     this.#options = options;
     this.#clock = system.clock;
@@ -69,7 +70,7 @@ export class InnerCall {
       meta: traceparent === undefined ? undefined : { traceparent },
     });
     this.#request = innerRequest({
-      ...{ id, operation, client, auth, via, requests, span },
+      ...{ id, operation, client, auth, via, owner, requests, span },
       servedBy: operation.method === 'resources/read' ? 'resources' : 'tools',
       cause: inspection.on ? inspection.cause : 0,
       now: this.#clock.now(),

@@ -4,7 +4,13 @@
  */
 import { type ScriptRunEvent, type ScriptRunState, scriptRunMachine } from '../../../../machines/script-run.ts';
 import { CannotAsk } from '../../../core/execution/input-errors.ts';
-import { becomeTask, isTask, requestContextOf } from '../../../core/execution/request-context.ts';
+import {
+  becomeTask,
+  type CallOwner,
+  isTask,
+  ownerOfCall,
+  requestContextOf,
+} from '../../../core/execution/request-context.ts';
 import { type Actor, type Behaviour, spawn } from '../../../core/kernel/actor.ts';
 import { afterAny, isoOf, type Timer } from '../../../core/kernel/clock.ts';
 import { durationOf } from '../../../core/kernel/duration.ts';
@@ -18,7 +24,7 @@ import type { InputRequest, Reply } from '../../../core/messages/client-input.ts
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import type { Outcome } from '../../../core/messages/results.ts';
 import { DIALECTS } from '../../../core/protocol/dialects/index.ts';
-import { ErrorCode } from '../../../core/protocol/errors.ts';
+import { ErrorCode, isProtocolError } from '../../../core/protocol/errors.ts';
 import { heapBytes } from '../../../core/protocol/heap.ts';
 import { isJsonObject, isObject, type JsonValue, messageOf, shortened } from '../../../core/protocol/json.ts';
 import { META } from '../../../core/protocol/meta.ts';
@@ -52,7 +58,7 @@ import {
 export interface ScriptRunOptions {
   readonly core: Core;
   readonly engine: ScriptEngine;
-  readonly approvals: Pick<ApprovalService, 'wait' | 'get'>;
+  readonly approvals: Pick<ApprovalService, 'wait' | 'get' | 'revoke'>;
   readonly id: string;
   readonly script: Script;
   /** The tool that runs scripts. */
@@ -86,6 +92,11 @@ export interface ScriptRun {
 const UNAWAITED_MS = 5_000;
 /** Milliseconds before the deadline of a request at which it is answered although calls of its run are in flight. */
 const MARGIN_MS = 5_000;
+/** Milliseconds of waiting after which only the journal has the run. */
+const REST_MS = 30_000;
+/** Milliseconds until an engine without room is asked again, and the number of times. */
+const REFUSED_MS = 1_000;
+const MAX_REFUSED = 60;
 /** Maximum number of questions that are open at once: that of one round. */
 const MAX_QUESTIONS = 32;
 /** Lines of logs that are kept. */
@@ -188,6 +199,10 @@ class Run implements Behaviour<RunMail> {
   #pause: Timer | undefined;
   #finish: Timer | undefined;
   #lost: Timer | undefined;
+  #rest: Timer | undefined;
+  #retry: Timer | undefined;
+  /** The number of times that the engine had no room, one after the other. */
+  #refused = 0;
 
   constructor(options: ScriptRunOptions, self: Mailbox<RunMail>) {
     const { core, script, before } = options;
@@ -242,10 +257,8 @@ class Run implements Behaviour<RunMail> {
         return this.#begin();
       case 'sliced':
         return this.#sliced(mail.slice, mail.whole);
-      case 'engine failed': {
-        const incident = this.#options.core.system.incident(this.#self.address, mail.error);
-        return this.#stop('engine', `its engine failed (incident ${incident} in the log of the server)`);
-      }
+      case 'engine failed':
+        return this.#engineFailed(mail.error);
       case 'start stored':
         return this.#send(mail.number);
       case 'question stored':
@@ -371,8 +384,25 @@ class Run implements Behaviour<RunMail> {
     );
   }
 
+  /** The engine is busy for a while, or has failed. */
+  #engineFailed(error: unknown): void {
+    const { clock, incident } = this.#options.core.system;
+    this.#refused += 1;
+    if (isProtocolError(error) && this.#refused <= MAX_REFUSED) {
+      this.#retry = clock.after(REFUSED_MS, () => this.#self.send({ type: 'begin' }));
+      return;
+    }
+    const why = isProtocolError(error)
+      ? error.message
+      : `its engine failed (incident ${incident(this.#self.address, error)} in the log of the server)`;
+    this.#stop('engine', why);
+  }
+
   #sliced(slice: ScriptSlice | undefined, whole: boolean): void {
+    // It was stopped while it computed.
+    if (this.#end) return;
     this.#busy = undefined;
+    this.#refused = 0;
     if (!slice) return this.#begin();
     if (whole) {
       const strays = this.#strays(slice.calls);
@@ -383,13 +413,18 @@ class Run implements Behaviour<RunMail> {
     this.#logs.push(...slice.logs.slice(0, MAX_LOGS));
     if (this.#logs.length > MAX_LOGS) this.#logs.splice(MAX_LOGS / 2, this.#logs.length - MAX_LOGS);
     for (const call of slice.calls) {
-      if (this.#end) break;
+      if (this.#isEnding()) break;
       this.#highest = Math.max(this.#highest, call.number);
       if (!this.#delivered.has(call.number) && !this.#open.has(call.number)) this.#take(call);
     }
-    if (this.#end) return;
+    // One call too many stops it.
+    if (this.#isEnding()) return;
     if (slice.end) return this.#finishes(slice.end);
     this.#pump();
+  }
+
+  #isEnding(): boolean {
+    return this.#end !== undefined;
   }
 
   /** Compares the calls of a script that runs again with those of the journal. @returns the first difference */
@@ -627,6 +662,7 @@ class Run implements Behaviour<RunMail> {
     const inner = new InnerCall({
       ...{ core, operation, client, auth: this.#auth(), label: open.of },
       address: `run/${id}`,
+      owner: this.#owner(),
       via: { run: id, call: number, tool },
       traceparent: this.#attachment && requestContextOf(this.#attachment.ctx).current.span?.traceparent,
       ended: (outcome) => this.#self.send({ type: 'outcome', number, attempt, outcome }),
@@ -648,6 +684,12 @@ class Run implements Behaviour<RunMail> {
     const { info, capabilities, principal } = current.client;
     const declared = current.batch ? {} : withoutTasks(capabilities);
     return { dialect, info, capabilities: declared, logLevel: undefined, principal, session: undefined };
+  }
+
+  /** The owner of connections to mounted servers: that of the calls that the client makes itself. */
+  #owner(): Pick<CallOwner, 'key' | 'several'> {
+    if (this.#attachment) return ownerOfCall(this.#attachment.ctx);
+    return { key: `principal/${this.#options.caller.principal}`, several: true };
   }
 
   #auth(): Auth | undefined {
@@ -695,12 +737,7 @@ class Run implements Behaviour<RunMail> {
     this.#options.counted('call', 'error' in given ? 'failed' : 'succeeded');
     if (this.#end) {
       // The script has ended. Its journal says what was done.
-      this.#ended.push({
-        number,
-        name: open.of,
-        effect: open.effect,
-        fault: 'error' in given ? given.error : undefined,
-      });
+      this.#ended.push(endedOf(open, given));
       if (this.#open.size === 0) this.#record();
       return;
     }
@@ -849,6 +886,7 @@ class Run implements Behaviour<RunMail> {
     // The request has left, and its client may return.
     if (by !== this.#attachment || by.ctx.signal.aborted) return;
     // Another client of the caller may be able to show it.
+    open.waiting = undefined;
     if (error instanceof CannotAsk) return this.#settle();
     this.#abandon(open, `the client did not answer a question: ${messageOf(error)}`);
   }
@@ -940,7 +978,18 @@ class Run implements Behaviour<RunMail> {
     else if (statuses.has('asked') || statuses.has('unsigned')) this.#step('ask');
     else this.#step(statuses.has('held') ? 'hold' : 'sleep');
     if (!runs) this.#askClient();
+    this.#rests();
     this.#watch();
+  }
+
+  /** A run that waits for long needs no memory of the engine: its next delivery begins the script again. */
+  #rests(): void {
+    this.#rest?.cancel();
+    if (!this.#state.hasTag('waiting')) return;
+    const { core, engine, id } = this.#options;
+    this.#rest = core.system.clock.after(REST_MS, () => {
+      if (!this.#busy && this.#state.hasTag('waiting')) engine.drop(id);
+    });
   }
 
   // The request that waits
@@ -974,16 +1023,21 @@ class Run implements Behaviour<RunMail> {
     this.#detach();
     const { core } = this.#options;
     const { askMs } = core.limits;
-    this.#lost = core.system.clock.after(askMs, () =>
-      this.#self.send({ type: 'expired', why: `its client has not returned within ${durationOf(askMs)}` }),
-    );
+    this.#lost = core.system.clock.after(askMs, () => {
+      // It may still continue by itself.
+      if (this.#attachment || this.#state.path !== 'waiting for client') return;
+      this.#self.send({ type: 'expired', why: `its client has not returned within ${durationOf(askMs)}` });
+    });
   }
 
   #detach(): void {
     this.#attachment = undefined;
     this.#pause?.cancel();
     this.#pause = undefined;
-    for (const open of this.#open.values()) open.askedBy = undefined;
+    for (const open of this.#open.values()) {
+      open.askedBy = undefined;
+      if (open.status === 'asked') open.waiting = undefined;
+    }
     this.#functions = undefined;
     // The row says that no request waits.
     this.#options.journal.append([]).catch((error: unknown) => this.#self.send({ type: 'store failed', error }));
@@ -1004,7 +1058,9 @@ class Run implements Behaviour<RunMail> {
     if (isAsked && !waits) return;
     const { deadline } = requestContextOf(attachment.ctx).current;
     const left = Math.max(0, deadline - clock.now() - MARGIN_MS);
-    const ms = waits ? Math.min(settings.waitMs, left) : left;
+    // Waiting does not help if this client cannot do what is missing.
+    const longest = this.#state.path === 'waiting for client' ? 0 : settings.waitMs;
+    const ms = waits ? Math.min(longest, left) : left;
     if (deadline > 0) this.#pause = clock.after(Math.max(0, Math.ceil(ms)), () => this.#self.send({ type: 'waited' }));
   }
 
@@ -1044,8 +1100,17 @@ class Run implements Behaviour<RunMail> {
     open.timer?.cancel();
     open.waiting?.abort(new Error('the script has ended'));
     for (const inner of open.inner) inner.cancel('the script that made this call has ended');
+    if (open.approval !== undefined && open.status === 'held') this.#withdraw(open.approval);
     const began = open.inner.length > 0;
     this.#unfinished.push({ name: open.of, effect: open.effect && began });
+  }
+
+  /** A call that waits for other people will not be made. */
+  #withdraw(approval: string): void {
+    const { approvals, caller } = this.#options;
+    const by = { principal: caller.principal, reason: 'the script that made the call has ended' };
+    // It may be decided meanwhile.
+    approvals.revoke(approval, by).catch(() => {});
   }
 
   #stop(why: Extract<ScriptEnd, { type: 'stopped' }>['why'], message: string): void {
@@ -1061,6 +1126,8 @@ class Run implements Behaviour<RunMail> {
     const { engine, id, core } = this.#options;
     engine.drop(id);
     this.#finish?.cancel();
+    // The script has not learned of their ends.
+    for (const { open, given } of this.#ready.splice(0)) this.#ended.push(endedOf(open, given));
     for (const open of [...this.#open.values()]) this.#drop(open);
     const report = {
       ...{ calls: this.#ended, logs: this.#logs, unfinished: this.#unfinished },
@@ -1130,7 +1197,7 @@ class Run implements Behaviour<RunMail> {
   }
 
   #silence(): void {
-    for (const timer of [this.#expiry, this.#pause, this.#finish, this.#lost]) timer?.cancel();
+    for (const timer of [this.#expiry, this.#pause, this.#finish, this.#lost, this.#rest, this.#retry]) timer?.cancel();
   }
 
   #expire(): void {
@@ -1151,6 +1218,10 @@ class Run implements Behaviour<RunMail> {
     const next = step(this.#state, { type }, recorder);
     if (next) this.#state = next;
   }
+}
+
+function endedOf({ call, of, effect }: OpenCall, given: CallValue): EndedCall {
+  return { number: call.number, name: of, effect, fault: 'error' in given ? given.error : undefined };
 }
 
 const EVENT_OF_END = {

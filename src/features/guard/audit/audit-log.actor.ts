@@ -7,6 +7,7 @@ import { errorFields } from '../../../core/kernel/operator-log.ts';
 import { sha256 } from '../../../core/kernel/sha256.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import { messageOf, shortened } from '../../../core/protocol/json.ts';
+import { viaOf } from '../../../core/requests/inner-requests.ts';
 import type { AuditDestination } from './audit-file.ts';
 import type { AuditCaller, AuditedCall, AuditMail, AuditStored } from './audit-messages.ts';
 import type { AuditEvent, AuditRecord } from './audit-record.ts';
@@ -315,11 +316,13 @@ interface About extends Omit<AuditedCall, 'element' | 'argumentsDigest'> {
 
 function about({ by, element, request, ...more }: About): Omit<RecordMembers, 'event'> {
   const traceId = request && traceOf(request);
+  const via = request && viaOf(request);
   const { remoteAddress = request?.exchange?.incoming.remoteAddress } = more;
   return {
     ...caller(by),
     ...(element === undefined ? {} : { element: shortened(element, MAX_ELEMENT) }),
     ...(traceId === undefined ? {} : { traceId }),
+    ...(via === undefined ? {} : { run: `${via.run}/${via.call}` }),
     ...(remoteAddress === undefined ? {} : { remoteAddress }),
   };
 }

@@ -74,6 +74,8 @@ export interface AuditRecord {
   /** The person who has decided about an approval, and the way: `client`, `api`, `page`. */
   readonly approver?: string;
   readonly via?: string;
+  /** The call of a script: its run and its number, as `run/number`. */
+  readonly run?: string;
   /** The source of an answer. */
   readonly from?: 'client' | 'model';
 }
