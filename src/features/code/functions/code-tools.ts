@@ -151,8 +151,6 @@ export class CodeTools implements ToolFinder {
         },
         task: 'allowed',
         annotations: this.#host.isReadOnly ? { readOnlyHint: true } : { destructiveHint: true },
-        // A script may wait for people.
-        task: 'allowed',
         handler: async (args: ScriptArguments, ctx: Context) => this.#host.run(args, ctx, await this.functionsFor(ctx)),
       },
     ];
