@@ -577,15 +577,16 @@ for (let blocked = 0; blocked < ${ms}; blocked += 10) Atomics.wait(cell, 0, 0, 1
   const endless = program(`${blocks(600_000)}\n${exported}`, { extension: 'mjs' });
   const endlessLine = endless.split('\n').findIndex((each) => each.includes('Atomics.wait')) + 1;
 
-  for (const [command, what, ends, codes] of [
-    ['dev SERVER --no-inspect', 'a save', (_: Cli, tree: Tree) => tree.write(SERVER, endless), [143]],
-    ['dev SERVER --no-inspect', 'the end of stdin', (cli: Cli) => cli.end(), [143]],
-    ['run SERVER', 'the end of stdin', (cli: Cli) => cli.end(), [1]],
-    ['run SERVER --no-supervisor', 'the end of stdin', (cli: Cli) => cli.end(), [143]],
-    ['run SERVER', 'a second signal', (cli: Cli) => [1, 2].map(() => cli.process.kill('SIGTERM')), [1, 143]],
-    ['serve SERVER --http 0', 'a signal', (cli: Cli) => cli.process.kill('SIGTERM'), [143]],
+  // One of each kind of process that serves: the one of `dev`, a worker, and one that serves alone.
+  for (const [command, what, ends, codes, add] of [
+    ['dev SERVER --no-inspect', 'a save', (_: Cli, tree: Tree) => tree.write(SERVER, endless), [143], test],
+    ['dev SERVER --no-inspect', 'the end of stdin', (cli: Cli) => cli.end(), [143], test.full],
+    ['run SERVER', 'the end of stdin', (cli: Cli) => cli.end(), [1], test.full],
+    ['run SERVER --no-supervisor', 'the end of stdin', (cli: Cli) => cli.end(), [143], test.full],
+    ['run SERVER', 'a second signal', (cli: Cli) => [1, 2].map(() => cli.process.kill('SIGTERM')), [1, 143], test],
+    ['serve SERVER --http 0', 'a signal', (cli: Cli) => cli.process.kill('SIGTERM'), [143], test],
   ] as const)
-    test(`a module that never ends under troupe ${command} is named with its line, and ${what} ends it`, async () => {
+    add(`a module that never ends under troupe ${command} is named with its line, and ${what} ends it`, async () => {
       const tree = new Tree({ [SERVER]: endless, [WORD]: plainWord('one') });
       const cli = new Cli(command.replace('SERVER', SERVER).split(' '), { cwd: tree.path });
       await cli.said('while the program loads');

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { EventReader } from '../../src/client/channels/event-reader.ts';
+import { grapheme } from '../harness/character.ts';
 import { suite } from '../harness/door.ts';
 import { random } from '../harness/scale.ts';
 
@@ -48,7 +49,7 @@ for (const [what, text, expected] of [
 
 test('the cuts between chunks and the line ends change nothing', () => {
   const line = fc.oneof(
-    fc.string({ unit: 'grapheme', maxLength: 6 }).map((data) => `data: ${data.replace(/[\r\n]/g, '')}`),
+    fc.string({ unit: grapheme, maxLength: 6 }).map((data) => `data: ${data.replace(/[\r\n]/g, '')}`),
     fc.constantFrom('', '', 'id: 1', 'event: e', 'retry: 5', ': note', 'data'),
   );
   fc.assert(

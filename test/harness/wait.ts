@@ -2,8 +2,12 @@
 
 /** What ends a wait that is in vain, in milliseconds. No test is green or red by it: a busy machine takes seconds. */
 export const HANG_MS = 60_000;
-/** Time between two looks, in milliseconds. */
+/** Least time between two looks, in milliseconds. */
 const LOOK_MS = 5;
+/** Most time between two looks, in milliseconds. */
+const LATE_LOOK_MS = 100;
+/** A look may be a request, which takes the time of what is waited for: the longer the wait, the rarer the looks. */
+const LOOKS_OF_WAIT = 0.05;
 
 /**
  * Resolves when a condition holds.
@@ -18,10 +22,12 @@ export async function until(
   what: string | (() => string) = String(holds),
   hangMs = HANG_MS,
 ): Promise<void> {
-  const end = performance.now() + hangMs;
+  const began = performance.now();
   while (!(await holds())) {
-    if (performance.now() > end) throw inVain(what, hangMs);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    const waited = performance.now() - began;
+    if (waited > hangMs) throw inVain(what, hangMs);
+    const pause = Math.min(LOOK_MS + waited * LOOKS_OF_WAIT, LATE_LOOK_MS);
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 

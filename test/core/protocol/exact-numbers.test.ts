@@ -9,6 +9,7 @@ import { digest, KeyRing } from '../../../src/core/store/seal.ts';
 import { fromText, toText } from '../../../src/core/store/serialize.ts';
 import { copyOf } from '../../../src/features/asking/step-log.ts';
 import { isIntact, pinsOf } from '../../../src/gateway/mounts/pins.ts';
+import { grapheme } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { random, times } from '../../harness/scale.ts';
 
@@ -32,7 +33,7 @@ const { tree } = fc.letrec<{ tree: string }>((tie) => ({
   tree: fc.oneof(
     { maxDepth: 4 },
     digits,
-    fc.string({ unit: 'grapheme' }).map((text) => JSON.stringify(text.toWellFormed())),
+    fc.string({ unit: grapheme }).map((text) => JSON.stringify(text.toWellFormed())),
     fc.constantFrom('true', 'null', '"1234567890123456789"', '"a \\" 1234567890123456789 {[,:"', '{}', '[]'),
     fc.array(tie('tree'), { maxLength: 4 }).map((items) => `[${items.join(',')}]`),
     fc

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import type { TemplateValues } from '../../../src/core/protocol/uri-template.ts';
 import { parseTemplate, TemplateError } from '../../../src/core/protocol/uri-template.ts';
-import { character } from '../../harness/character.ts';
+import { character, grapheme } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { random, SCALE } from '../../harness/scale.ts';
 import type { OracleExpression, OracleVariable } from './uri-template-oracle.ts';
@@ -13,7 +13,7 @@ const property = suite('URI template properties');
 const time = suite('URI template time');
 
 const operators = ['', '+', '#', '.', '/', ';', '?', '&'];
-const words = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 });
+const words = fc.string({ unit: grapheme, minLength: 1, maxLength: 8 });
 
 /** Templates of literals and expressions over variables a, b, c, … */
 const templates = fc
@@ -85,7 +85,7 @@ property('a match gives back the values that were expanded, where the template l
 });
 
 property('every expansion holds URI characters only, and matching it never throws', () => {
-  const text = fc.string({ unit: 'grapheme', maxLength: 6 });
+  const text = fc.string({ unit: grapheme, maxLength: 6 });
   const value = fc.oneof(text, fc.array(text, { maxLength: 3 }), fc.dictionary(text, text, { maxKeys: 3 }));
   fc.assert(
     fc.property(templates, fc.array(value, { minLength: 15, maxLength: 15 }), (parts, made) => {

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
+import { grapheme } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 import { atScale } from '../../harness/scale.ts';
@@ -17,12 +18,12 @@ const skillName = fc.array(word, { minLength: 1, maxLength: 4 }).map((words) => 
 /** Text of any characters that YAML may contain. */
 const text = (maxLength: number) =>
   fc
-    .string({ unit: 'grapheme', minLength: 1, maxLength })
+    .string({ unit: grapheme, minLength: 1, maxLength })
     .map((made) => made.replace(/[\p{Cc}\p{Cs}\u2028\u2029\uFEFF]/gu, ' '));
 
 /** A name of a file, as a disk has it: any character but a separator, in at most 255 bytes. */
 const fileName = fc
-  .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+  .string({ unit: grapheme, minLength: 1, maxLength: 12 })
   .map((made) => made.replace(/[\p{Cc}\p{Cs}/\\]/gu, '_'))
   .filter((name) => !name.startsWith('.') && Buffer.byteLength(name) < 200 && !/^skill\.md$/i.test(name));
 

@@ -6,6 +6,7 @@ import { parseTemplate } from '../../../src/core/protocol/uri-template.ts';
 import { checkMountName, matches, OfferedNames } from '../../../src/gateway/mounts/names.ts';
 import { toOffered, toUpstream } from '../../../src/gateway/mounts/uri-names.ts';
 import { rewriteUris } from '../../../src/gateway/mounts/uris.ts';
+import { grapheme } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 
@@ -16,7 +17,7 @@ const OURS = /^[A-Za-z0-9_.-]{1,64}$/;
 const upstreamNames = fc.oneof(
   fc.stringMatching(/^[a-z_]{1,12}$/),
   fc.stringMatching(/^[A-Za-z0-9_.-]{40,140}$/),
-  fc.string({ unit: 'grapheme', maxLength: 90 }),
+  fc.string({ unit: grapheme, maxLength: 90 }),
 );
 
 names('accepts what can start a scheme and a name, and rejects the rest in words', () => {
@@ -111,7 +112,7 @@ uris(
   'back is the inverse for any text, and expanding an offered template leads to the expansion of the upstream one',
   () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (uri) => {
+      fc.property(fc.string({ unit: grapheme, maxLength: 60 }), (uri) => {
         assert.is(toUpstream('gh', toOffered('gh', uri)), uri);
         assert.is(toUpstream('gh2', toOffered('gh', uri)), undefined);
       }),

@@ -13,6 +13,7 @@ import { suite } from '../../harness/door.ts';
 const test = suite('the bundle');
 const lib = fileURLToPath(new URL('../../../dist/lib', import.meta.url));
 
+const Uses = z.record(z.string(), z.array(z.array(z.string())));
 const Loaded = z.object({ files: z.array(z.string()), builtins: z.array(z.string()) });
 
 /** Reports at its end which CommonJS files a process has loaded, and which modules of Node. */
@@ -74,10 +75,9 @@ const HEAVY = ['http', 'https', 'http2', 'tls', 'zlib', 'dns', 'child_process', 
 const heavyIn = ({ builtins }: LoadedFiles): readonly string[] =>
   builtins.filter((name) => [...HEAVY, 'internal/crypto/webcrypto'].includes(name));
 
-const SERVER = `
-import { createServer, stdio } from './index.js';
-const server = createServer({ name: 'a', version: '1.0.0' });
-`;
+const IMPORTED = "import { createServer, stdio } from './index.js';";
+const CREATED = "const server = createServer({ name: 'a', version: '1.0.0' });";
+const SERVER = `\n${IMPORTED}\n${CREATED}\n`;
 const CLIENT = [
   {
     id: 1,
@@ -90,9 +90,10 @@ const CLIENT = [
   .map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   .join('');
 
-/** What loads a feature, by the chunk of the feature. */
+/** What loads a feature, by the chunk of the feature. A feature that others load comes before them. */
 const USES: Readonly<Record<string, string>> = {
-  code: "createServer({ name: 'b', version: '1.0.0', code: {} });",
+  tasks: "server.tool('t', { task: 'allowed' }, () => 1);",
+  templates: "server.resource('a://{id}', () => '');",
   apps: "server.app('a', { html: '<!doctype html>' });",
   authorization: 'server.authorize(() => true);',
   http: "await server.fetch(new Request('http://localhost/'));",
@@ -100,9 +101,8 @@ const USES: Readonly<Record<string, string>> = {
   machines: "server.machine('m', require('xstate').createMachine({ on: { a: {} } }), { events: { a: true } });",
   middleware: 'server.use((call, ctx, next) => next());',
   state: "server.stateOf('ada');",
-  tasks: "server.tool('t', { task: 'allowed' }, () => 1);",
-  templates: "server.resource('a://{id}', () => '');",
   workers: "server.tool('t', { cpu: new URL('file:///a.mjs') });",
+  code: "createServer({ name: 'b', version: '1.0.0', code: {} });",
 };
 
 if (existsSync(lib)) {
@@ -120,10 +120,35 @@ await server.listen(stdio());`,
     assert.ok(loaded.bytes <= 340_000, `${loaded.bytes} bytes`);
   });
 
-  for (const [name, use] of Object.entries(USES))
+  /** The files before and after the first use of each feature, in one process. */
+  let uses: Readonly<Record<string, readonly string[][]>> | undefined;
+  const usesOf = (): NonNullable<typeof uses> => {
+    const each = Object.entries(USES).map(
+      ([name, use]) => `{ ${CREATED} const before = loaded(); ${use} found.${name} = [before, loaded()]; }`,
+    );
+    const program = `
+import { createRequire } from 'node:module';
+${IMPORTED}
+const require = createRequire(${JSON.stringify(join(lib, 'index.js'))});
+const loaded = () => Object.keys(require.cache);
+const found = {};
+${each.join('\n')}
+process.stdout.write(JSON.stringify(found), () => process.exit());`;
+    const args = ['--input-type=module', '-e', program];
+    const { stdout, stderr, status } = spawnSync(process.execPath, args, { cwd: lib, encoding: 'utf8' });
+    assert.is(status, 0, stderr);
+    return Uses.parse(JSON.parse(stdout));
+  };
+  for (const name of Object.keys(USES))
     test(`a server loads ${name} with the first use`, () => {
-      const { files } = loadedBy(SERVER + use);
-      assert.ok(files.includes(`chunk-${name}`), files.join(', '));
+      uses ??= usesOf();
+      const [before = [], after = []] = uses[name] ?? [];
+      const chunk = new RegExp(`[\\\\/]chunk-${name}-[\\w-]{8}\\.cjs$`);
+      assert.not.ok(before.some((file) => chunk.test(file)));
+      assert.ok(
+        after.some((file) => chunk.test(file)),
+        after.join(', '),
+      );
     });
 
   test('a crash of an actor loads nothing: no file descriptor may be left', () => {

@@ -389,6 +389,15 @@ test('nothing escapes the types: no any, no ignored errors', () => {
   assert.equal(wrong, []);
 });
 
+test('no test makes the table of all characters of fast-check, which takes a second in each process', () => {
+  const makes = /^[^*\n]*\bunit: '(?:binary|grapheme(?!-ascii))/m;
+  assert.equal(
+    files('test').filter((file) => file !== 'test/system/house/rules.test.ts' && makes.test(read(file))),
+    [],
+    'use the arbitraries of test/harness/character.ts',
+  );
+});
+
 test('only the door imports uvu itself', () => {
   const wrong = files('test').filter(
     (file) => file !== 'test/harness/door.ts' && imports(file).some(({ from }) => from === 'uvu'),

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { answered, call } from '../../core/http/modern.ts';
 import { ask, type Stage, serveHttp } from '../../core/http/support.ts';
-import { character } from '../../harness/character.ts';
+import { character, grapheme } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 
@@ -46,7 +46,7 @@ test('S-11: a handler is given exactly the value that was sent', () =>
   fc.assert(
     fc.asyncProperty(
       fc.dictionary(
-        fc.string({ unit: 'grapheme' }).filter((key) => key !== '__proto__' && key !== 'constructor'),
+        fc.string({ unit: grapheme }).filter((key) => key !== '__proto__' && key !== 'constructor'),
         fc.jsonValue({ maxDepth: 4, stringUnit: character }),
       ),
       async (args) => {
