@@ -1,8 +1,10 @@
 /** Viewers call a server, where they may: as a client of any revision, within bounds, without secrets, each call with its record. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { PassThrough } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import * as z from 'zod';
+import { running } from '../../src/core/requests/running.ts';
 import { createServer, memory, type ServerOptions, stdio, type Transport } from '../../src/index.ts';
 import type { TraceRecord } from '../../src/inspector/frames.ts';
 import { openInspector, readRecording } from '../../src/inspector/inspector.ts';
@@ -67,6 +69,30 @@ test('calls a tool, answers its forms, and follows its task, as a client of each
     ['2026-07-28', '2025-11-25', '2025-06-18'],
   );
   await server.close();
+});
+
+test('a closed inspector leaves no context that Node copies to each promise of the process', async () => {
+  const { run, disable } = AsyncLocalStorage.prototype;
+  const copied = new Set<unknown>();
+  AsyncLocalStorage.prototype.run = function (this: AsyncLocalStorage<unknown>, ...args: Parameters<typeof run>) {
+    // The context of the running call is one for the whole process.
+    if (this !== running) copied.add(this);
+    return run.apply(this, args);
+  } as typeof run;
+  AsyncLocalStorage.prototype.disable = function () {
+    copied.delete(this);
+    disable.call(this);
+  };
+  try {
+    const server = shop();
+    const { tool, ended } = await opened(server);
+    await ended(await tool('echo', { text: 'a' }));
+    assert.is(copied.size, 1);
+    await server.close();
+    assert.is(copied.size, 0);
+  } finally {
+    Object.assign(AsyncLocalStorage.prototype, { run, disable });
+  }
 });
 
 test('answers pages, sampling and roots; a client that answers nothing is one', async () => {

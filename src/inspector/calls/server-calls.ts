@@ -351,6 +351,8 @@ export class ServerCalls {
     for (const { abort } of this.#entries.values()) abort.abort(new Error('the inspector closed'));
     this.#questions.close();
     for (const changes of this.#watched.values()) changes.end();
+    // Until then, Node copies the context to each promise of this process.
+    this.#current.disable();
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
     if ('client' in this.#options.reach) return;
