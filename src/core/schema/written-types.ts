@@ -169,7 +169,8 @@ export class SchemaTypes {
     if (this.#model) {
       const isOpen = place.open.includes($ref);
       if (isOpen && !this.#model.shared.isShared(found, this.#root)) return this.#any;
-      return this.#type(found, { ...place, name: $ref.split('/').at(-1), open: [...place.open, $ref] });
+      const name = $ref.split('/').at(-1)?.replaceAll('~1', '/').replaceAll('~0', '~');
+      return this.#type(found, { ...place, name, open: [...place.open, $ref] });
     }
     if (!this.#file || place.bare) return this.#type(found, { ...place, bare: place.bare && [...place.bare, $ref] });
     const known = this.#named.get($ref);

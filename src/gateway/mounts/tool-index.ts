@@ -97,6 +97,8 @@ interface Found {
   readonly tools: readonly IndexedTool[];
   /** The number of all that match, also those beyond the limit. */
   readonly matches: number;
+  /** Words of the query that no visible tool has. */
+  readonly unmatched: readonly string[];
 }
 
 /** The index follows a list of tools: `update` adds, replaces and removes what differs. */
@@ -172,7 +174,13 @@ export class ToolIndex {
       { boost: BOOST, bm25: BM25, filter: ({ id }) => visible(this.#tools.get(id)?.tool.key ?? '') },
     );
     const tools = found.slice(0, limit).flatMap(({ id }) => this.#tools.get(id)?.tool ?? []);
-    return { tools, matches: found.length };
+    const matched = new Set(found.flatMap(({ queryTerms }) => queryTerms));
+    return {
+      ...{ tools, matches: found.length },
+      unmatched: words.flatMap(([root, word]) =>
+        matched.has(root) || SYNONYMS.get(root)?.some((other) => matched.has(stem(other))) ? [] : [word],
+      ),
+    };
   }
 }
 
@@ -193,7 +201,8 @@ function documentOf({ key, ref, definition }: IndexedTool, whole: boolean): Inde
     );
   return {
     ref,
-    name: key,
+    // A query may have a name of several words in lower case.
+    name: `${key} ${key.match(CAMEL)?.join(' ').toLowerCase() ?? ''}`,
     title: text(title ?? annotations?.title).slice(0, MAX_TITLE),
     description: whole ? text(description).slice(0, MAX_TEXT) : '',
     parameters: whole ? parameters.join(' ').slice(0, MAX_TEXT) : '',
@@ -204,6 +213,9 @@ function documentOf({ key, ref, definition }: IndexedTool, whole: boolean): Inde
 function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
+
+/** A name of several words, such as `listOpenPRs`. */
+const CAMEL = /\p{L}*\p{Ll}\p{Lu}\p{L}*/gu;
 
 /** Splits at everything that is no letter or digit, and in front of capitals in the middle: `listOpenPRs`, `list_open`. */
 function wordsOf(text: string): string[] {

@@ -87,7 +87,7 @@ export class FunctionIndex {
   /** The functions that one caller may call. */
   of(caller: Caller): CallerFunctions {
     return new CallerFunctions(
-      this.table,
+      () => this.table,
       { ...caller, isReadOnly: this.#isReadOnly },
       this.#shapes,
       (query, limit, visible) => this.#find(query, limit, visible),
@@ -134,11 +134,15 @@ type Find = (
   query: string,
   limit: number,
   visible: (whole: string) => boolean,
-) => Promise<{ readonly tools: readonly { readonly key: string }[]; readonly matches: number }>;
+) => Promise<{
+  readonly tools: readonly { readonly key: string }[];
+  readonly matches: number;
+  readonly unmatched: readonly string[];
+}>;
 
 /** See {@link CallableFunctions}; and what its caller may read of them. */
 export class CallerFunctions implements CallableFunctions {
-  readonly #table: FunctionTable;
+  readonly #table: () => FunctionTable;
   readonly #caller: Caller;
   readonly #shapes: ResultShapes;
   readonly #search: Find;
@@ -146,7 +150,7 @@ export class CallerFunctions implements CallableFunctions {
 
   /** @param caller `isReadOnly`: no search shows it functions that may change something, because their calls fail */
   constructor(
-    table: FunctionTable,
+    table: () => FunctionTable,
     caller: Caller & { readonly isReadOnly: boolean },
     shapes: ResultShapes,
     search: Find,
@@ -155,7 +159,7 @@ export class CallerFunctions implements CallableFunctions {
     this.#caller = caller;
     this.#shapes = shapes;
     this.#search = search;
-    this.#visible = table.functions.filter((each) => this.#sees(each) && !(caller.isReadOnly && each.effects));
+    this.#visible = table().functions.filter((each) => this.#sees(each) && !(caller.isReadOnly && each.effects));
   }
 
   get groups(): readonly string[] {
@@ -188,7 +192,7 @@ export class CallerFunctions implements CallableFunctions {
   async search(query: string, limit: number): Promise<string> {
     if (query.trim() === '') return this.#overview();
     const byName = new Map(this.#visible.map((each) => [each.whole, each]));
-    const { tools, matches } = await this.#search(query, limit, (whole) => byName.has(whole));
+    const { tools, matches, unmatched } = await this.#search(query, limit, (whole) => byName.has(whole));
     const exact = this.#find(query.trim());
     const found = [
       ...new Set([...(exact ? [exact] : []), ...tools.flatMap(({ key: whole }) => byName.get(whole) ?? [])]),
@@ -203,7 +207,12 @@ export class CallerFunctions implements CallableFunctions {
       lines.push(line);
     }
     const more = matches - lines.length;
-    return [...lines, ...(more > 0 ? [`${more} more match less well.`] : [])].join('\n');
+    return [
+      ...lines,
+      ...(more > 0 ? [`${more} more match less well.`] : []),
+      // All lines may be about something else.
+      ...(unmatched.length > 0 && !exact ? [`No function has: ${onOneLine(unmatched.join(', '), MAX_ABOUT)}.`] : []),
+    ].join('\n');
   }
 
   /** The declarations of functions, and of parts of them. Between them other requests have their turns. */
@@ -232,7 +241,8 @@ export class CallerFunctions implements CallableFunctions {
   }
 
   #find(name: string): ScriptFunction | undefined {
-    const found = this.#table.find(name);
+    // A call of a script may have changed what there is.
+    const found = this.#table().find(name);
     return found && this.#sees(found) ? found : undefined;
   }
 

@@ -1,6 +1,6 @@
 /**
- * The body of a script as models write it: without the fence of Markdown around it, and with a call of the function that is the whole
- * script. Lines stay where they are, so that errors name the lines of the model.
+ * The body of a script as models write it: without the fence of Markdown around it, with a call of the function that is the whole script,
+ * and with the result of the one call that is. Lines stay where they are, so that errors name the lines of the model.
  */
 
 const FENCE = /^(\s*)```[\w-]*[^\S\n]*\n([\s\S]*?)\n[^\S\n]*```\s*$/;
@@ -9,6 +9,8 @@ const ANONYMOUS = /^(\s*)(\(?)\s*async\s*(?:\(\s*\)\s*=>|function\s*\(\s*\))\s*\
 /** The end of one, with its call. */
 const CALLED = /\}\s*\)\s*\(\s*\)\s*;?\s*$/;
 const ENDED = /\}\s*(\)?)\s*;?\s*$/;
+/** One call that is the whole script. */
+const AWAITED = /^(\s*)(await\s+[\w$]+(?:\.[\w$]+)+\([\s\S]*\)\s*;?\s*)$/;
 /** A function with a name, and its call as the last statement. */
 const NAMED = /(^|\n)([^\S\n]*)(?:await\s+)?([\w$]+)\(\s*\)\s*;?\s*$/;
 
@@ -24,6 +26,8 @@ export function bodyOf(code: string): string {
     const whole = text.replace(/\s*;?\s*$/, '');
     return isWhole(whole) ? `${before}return (${whole}\n)()` : body;
   }
+  const [, margin = '', expression = ''] = AWAITED.exec(body) ?? [];
+  if (expression !== '' && isWhole(expression)) return `${margin}return ${expression}`;
   const [, start = '', indent = '', name] = NAMED.exec(body) ?? [];
   const isDeclared =
     name !== undefined &&

@@ -155,7 +155,7 @@ test('a function that is hidden from a caller is an unknown one in search, descr
     await said(client, 'search_functions'),
   ];
   const [search, describe = '', overview] = await answers(guest, 'refund');
-  assert.is(search, ORDERS);
+  assert.is(search, `${ORDERS}\nNo function has: X.`);
   assert.match(describe, /^my_shop\.X: no such function/);
   assert.match(overview ?? '', 'my_shop: 1 function\n');
   assert.equal(await answers(guest, 'refunt'), [search, describe, overview]);

@@ -16,6 +16,8 @@ const REWRITTEN: readonly (readonly [code: string, body: string])[] = [
   ['(async () => { return 1 })();\n', 'return (async () => { return 1 })();\n'],
   ['async function main() {\n  return 5;\n}\nmain();', 'async function main() {\n  return 5;\n}\nreturn main();'],
   ['async function main() { return 5 }\n  await main()', 'async function main() { return 5 }\n  return main();'],
+  ['await shop.list({ a: 1 })', 'return await shop.list({ a: 1 })'],
+  ['\nawait shop.list({\n  a: 1,\n});\n', '\nreturn await shop.list({\n  a: 1,\n});\n'],
 ];
 
 for (const [code, body] of REWRITTEN)
@@ -36,6 +38,9 @@ const KEPT: readonly string[] = [
   'async function main() { return 5 }\nif (a) {\nreturn 1\n}\nmain()',
   'async function main(a) { return 5 }\nmain()',
   'main()',
+  'await shop.a(); await shop.b()',
+  'await shop.a()\nawait shop.b()',
+  'await shop.a() + await shop.b({',
   'return `\n```js\nreturn 1\n```\n`',
   '',
 ];
