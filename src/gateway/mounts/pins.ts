@@ -50,8 +50,13 @@ export type PinChange = PinPlace &
  */
 export function pinOf(definition: JsonObject): Pin {
   const members = withoutOwnMeta(definition);
-  return { name: String(definition.name), sha256: digest(members), definition: members };
+  const pin: Pin = { name: String(definition.name), sha256: digest(members), definition: members };
+  made.add(pin);
+  return pin;
 }
+
+/** The pins that this process has made: nobody has edited them. */
+const made = new WeakSet<Pin>();
 
 /**
  * Pins all definitions of an upstream. Of two definitions of one name, the first counts. The pin of a tool has its request, which may
@@ -76,8 +81,9 @@ function byName({ name: one }: { readonly name: string }, { name: other }: { rea
 }
 
 /** True if the digest of a pin belongs to its definition. A pin that was edited by hand approves nothing. */
-export function isIntact({ name, sha256, definition }: Pin): boolean {
-  return definition.name === name && digest(definition) === sha256;
+export function isIntact(pin: Pin): boolean {
+  const { name, sha256, definition } = pin;
+  return made.has(pin) || (definition.name === name && digest(definition) === sha256);
 }
 
 /**

@@ -3,6 +3,7 @@ import { open, realpath } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/kernel/clock.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { describe, isJsonObject, type JsonObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
 import { guardedFetch } from '../../features/oauth/issuers/guarded-fetch.ts';
 
@@ -39,22 +40,37 @@ export interface SourceDocument {
   readonly url?: URL;
   /** Of the response, for the next one. */
   readonly etag?: string;
+  /** The digest of its texts; undefined for a document that is an object. */
+  readonly digest?: string;
+}
+
+/** What is known of an earlier reading. */
+export type KnownSource = Pick<SourceDocument, 'etag' | 'digest'>;
+
+interface ReadOptions {
+  readonly clock: Clock;
+  readonly signal?: AbortSignal;
 }
 
 /**
  * Reads a document. A file may refer to other files below its folder; an address and an object may not.
  *
  * @param source a path, an `https:` address, or the document itself
- * @param known the document of an earlier reading of the same address
- * @returns `known` if the server says that it has not changed
+ * @param known of an earlier reading of the same source
+ * @returns undefined if the texts are those of the earlier reading
  * @throws {DocumentError} if it cannot be read, is longer than 32 MiB, nests deeper than 64 levels, or refers to a file outside of
  *   its folder
  * @example await readOpenApi('./openapi.yaml', { clock });
  */
+export function readOpenApi(source: string | URL | JsonObject, options: ReadOptions): Promise<SourceDocument>;
+export function readOpenApi(
+  source: string | URL | JsonObject,
+  options: ReadOptions & { readonly known: KnownSource | undefined },
+): Promise<SourceDocument | undefined>;
 export async function readOpenApi(
   source: string | URL | JsonObject,
-  { clock, signal, known }: { readonly clock: Clock; readonly signal?: AbortSignal; readonly known?: SourceDocument },
-): Promise<SourceDocument> {
+  { clock, signal, known }: ReadOptions & { readonly known?: KnownSource | undefined },
+): Promise<SourceDocument | undefined> {
   if (typeof source === 'object' && !(source instanceof URL)) {
     const references = new Set<string>();
     checkDocument(source, 'the document', references);
@@ -63,8 +79,9 @@ export async function readOpenApi(
     return { root: source, files: new Map() };
   }
   const url = addressOf(source);
-  if (url?.protocol === 'file:') return readFiles(fileURLToPath(url));
-  return url ? fetchDocument(url, clock, signal, known) : readFiles(resolve(String(source)));
+  if (url && url.protocol !== 'file:') return fetchDocument(url, clock, signal, known);
+  const read = await readFiles(url ? fileURLToPath(url) : resolve(String(source)));
+  return known?.digest !== undefined && read.digest === known.digest ? undefined : read;
 }
 
 /** The address that a source is; undefined for a path. */
@@ -83,8 +100,8 @@ async function fetchDocument(
   url: URL,
   clock: Clock,
   signal: AbortSignal | undefined,
-  known: SourceDocument | undefined,
-): Promise<SourceDocument> {
+  known: KnownSource | undefined,
+): Promise<SourceDocument | undefined> {
   const name = `${url.origin}${url.pathname}`;
   const load = guardedFetch({ clock, trusted: [url], timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES });
   let response: Response;
@@ -99,27 +116,32 @@ async function fetchDocument(
   } catch (error) {
     throw new DocumentError(`the document cannot be fetched: ${messageOf(error)}`, { cause: error });
   }
-  if (response.status === 304 && known) return known;
+  if (response.status === 304 && known) return undefined;
   if (response.status !== 200)
     throw new DocumentError(
       `${name}: expected a document, got ${response.status}. A document behind a redirect or a sign-in must be saved as a file`,
     );
-  const { value: root, references } = await parseText(await response.text(), name);
+  const text = await response.text();
+  const digest = sha256(text);
+  if (digest === known?.digest) return undefined;
+  const { value: root, references } = await parseText(text, name);
   if (!isJsonObject(root)) throw new DocumentError(`${name}: expected an OpenAPI document, got ${describe(root)}`);
   for (const reference of references)
     if (fileOfReference(reference) !== undefined)
       throw new DocumentError(`${name}: it refers to another document, ${reference.slice(0, 200)}. ${BUNDLE}`);
   const etag = response.headers.get('etag');
-  return { root, files: new Map(), url, ...(etag !== null && { etag }) };
+  return { root, files: new Map(), url, digest, ...(etag !== null && { etag }) };
 }
 
 async function readFiles(given: string): Promise<SourceDocument> {
   const files = new Map<string, JsonValue>();
+  const digests: string[] = [];
   let path: string;
   let left = MAX_BYTES;
   const read = async (file: string): Promise<ParsedText> => {
     const text = await textOf(file, left);
     left -= text.length;
+    digests.push(file, sha256(text));
     return parseText(text, file);
   };
   try {
@@ -150,7 +172,7 @@ async function readFiles(given: string): Promise<SourceDocument> {
       files.set(target, found.value);
       reading.push([target, found]);
     }
-  return { root, files, path };
+  return { root, files, path, digest: sha256(digests.join('\n')) };
 }
 
 /** The absolute path of a file that a file refers to. */

@@ -14,14 +14,15 @@ import type { UpstreamCatalogue } from '../mounts/upstream-catalogue.ts';
 import { checkApiAuth } from './api-auth.ts';
 import { compileDocument } from './compile-document.ts';
 import { catalogueOf, MAX_LISTED, pinnedRequest } from './document-catalogue.ts';
-import { readOpenApi, type SourceDocument } from './document-source.ts';
+import { DocumentError, type KnownSource, readOpenApi, type SourceDocument } from './document-source.ts';
 import type { OpenApiOptions } from './openapi-settings.ts';
 import type { ApiOperation, CompiledDocument, OperationCaller } from './operation.ts';
 import { openOperationCaller } from './operation-caller.ts';
 
 /** A document as it was last compiled. */
 interface Present {
-  readonly source: SourceDocument;
+  /** Not the document itself: a large one takes fifty megabytes. */
+  readonly source: KnownSource;
   readonly document: CompiledDocument;
   readonly operations: ReadonlyMap<string, ApiOperation>;
   readonly catalogue: UpstreamCatalogue;
@@ -128,17 +129,18 @@ export class OpenApiUpstream {
   async #read(): Promise<Present> {
     const { clock, mount, settings } = this.#host;
     const before = this.#present;
-    const source = await readOpenApi(this.#document, { clock, ...(before && { known: before.source }) });
-    if (
-      before &&
-      (source === before.source ||
-        (isDeepStrictEqual(source.root, before.source.root) && isDeepStrictEqual(source.files, before.source.files)))
-    )
-      return before;
+    // A program that changes its object mounts another one.
+    if (before && typeof this.#document === 'object' && !(this.#document instanceof URL)) return before;
+    const source = await readOpenApi(this.#document, { clock, known: before?.source });
+    if (!source) {
+      if (before) return before;
+      throw new DocumentError('the server says that the document has not changed, and it was not read before');
+    }
+    const { etag, digest } = source;
     const { only, except, maxListed } = settings;
     const document = compileDocument(source, { ...this.#options, only, except }, maxListed);
     const present = {
-      source,
+      source: { ...(etag !== undefined && { etag }), ...(digest !== undefined && { digest }) },
       document,
       operations: new Map(document.operations.map((operation) => [operation.tool.name, operation])),
       catalogue: catalogueOf(document, this.#options),
