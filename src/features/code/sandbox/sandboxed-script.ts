@@ -301,13 +301,15 @@ function unwritableMessage(reason: string): string {
 
 function invalidMessage(code: string, message: string, place: ScriptPlace): string {
   if (isTyped(code, place))
-    return `SyntaxError: ${message}. The script has a type of TypeScript here, and this server cannot remove it: write JavaScript without types`;
+    return `${message}. The script has a type of TypeScript here, and this server cannot remove it: write JavaScript without types`;
   if (/^\s*(?:import|export)\b/m.test(code))
-    return `SyntaxError: ${message}. A script is the body of an async function: it has no import and no export, and its groups are globals`;
+    return `${message}. A script is the body of an async function: it has no import and no export, and its groups are globals`;
+  const lines = code.split('\n');
   const isAtEnd =
-    place.line === code.split('\n').length &&
-    /^\s*$/.test(place.excerpt?.split('\n')[0]?.slice((place.column ?? 1) - 1) ?? '');
-  return isAtEnd
-    ? `SyntaxError: the script ends before each bracket and each brace is closed (${message})`
-    : `SyntaxError: ${message}`;
+    place.line === lines.length &&
+    !lines
+      .at(-1)
+      ?.slice((place.column ?? 1) - 1)
+      .trim();
+  return isAtEnd ? `the script ends before each bracket and each brace is closed (${message})` : message;
 }

@@ -168,8 +168,8 @@ export class Sandboxes {
       };
       if (this.#queue.add(job)) return this.#pump();
       this.#runs.delete(run);
-      this.#system.metrics.refused('limits.maxWaitingScripts');
-      const words = 'too many scripts wait for one of the threads of code mode: retry later';
+      this.#system.metrics.refused('code.threads');
+      const words = 'too many scripts wait for a thread: retry later (the option of the server is code.threads)';
       reject(new ProtocolError(ErrorCode.Overloaded, words));
     });
   }

@@ -129,7 +129,8 @@ return [before, Date.now(), new Date().getTime(), performance.now(), performance
 
   test('a text that is no JavaScript is invalid, and nothing of it runs', async () => {
     for (const [code, line, words] of [
-      ['shop.a();\nconst b = ;', 2, /^SyntaxError: /],
+      ['shop.a();\nconst b = ;', 2, /unexpected token/i],
+      [`shop.a();\nconst b = ${'1 + '.repeat(100)};${'/**/'.repeat(100)}`, 2, /^unexpected token/i],
       ['shop.a();\nif (true) {\n', 3, /the script ends before/],
       ['shop.a();\nimport fs from "fs";', 2, /no import and no export/],
     ] as const) {

@@ -266,7 +266,7 @@ table('groups, calls and deliveries cannot be forged', [
   ],
   ['return 1 }); shop.evil(); (async()=>{', /^returned undefined$/],
   ['} ); throw new Error("outside"); (async()=>{', /^threw Error: outside$/],
-  ['return `', /^invalid SyntaxError/],
+  ['return `', /^invalid unexpected end of string/],
 ]);
 
 table('results, errors and arguments are read safely, and an error in words says what to change', [
