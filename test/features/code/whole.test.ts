@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
+import { HANG_MS } from '../../harness/wait.ts';
 import { ASKABLE, asked, resultIn, runModern } from './support.ts';
 
 const test = suite('code mode');
@@ -30,7 +31,7 @@ function gateway(options: Partial<ServerOptions> = {}) {
 
 test('a script pages through a mounted tool and returns what it has computed', async () => {
   const { server } = gateway();
-  const client = await connect(server, { auth: { principal: 'ada' } });
+  const client = await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const code = `
     const all = [];
     for (let page = 1; page; ) {
@@ -45,7 +46,7 @@ test('a script pages through a mounted tool and returns what it has computed', a
 
 test('the user approves each call that may change something, and may approve those that follow in the run', async () => {
   const { server, refunded } = gateway();
-  const client = await connect(server, { auth: { principal: 'ada' } });
+  const client = await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const args = {
     code: 'const done = []; for (const order of [1, 2, 3]) done.push(await shop.refund({ order })); return done;',
   };
@@ -64,7 +65,7 @@ test('the user approves each call that may change something, and may approve tho
 
 test('a call that the user denies throws, and nothing is changed', async () => {
   const { server, refunded } = gateway();
-  const client = await connect(server, { auth: { principal: 'ada' } });
+  const client = await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const args = {
     code: 'try { await shop.refund({ order: 1 }); } catch ({ code, carriedOut }) { return [code, carriedOut]; }',
   };
@@ -81,7 +82,7 @@ test('with effects "deny" a call that may change something fails, and with "allo
     ['allow', 'refunded'],
   ] as const) {
     const { server } = gateway({ code: { effects } });
-    const client = await connect(server, { auth: { principal: 'ada' } });
+    const client = await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
     const code =
       'try { return await shop.refund({ order: 1 }); } catch ({ code, carriedOut }) { return [code, carriedOut]; }';
     assert.equal(resultIn(await runModern(client, { code })), outcome);
@@ -90,8 +91,8 @@ test('with effects "deny" a call that may change something fails, and with "allo
 });
 
 test('an error of a script has its line, and a script that computes too long is stopped', async () => {
-  const { server } = gateway();
-  const client = await connect(server, { auth: { principal: 'ada' } });
+  const { server } = gateway({ code: { sliceMs: 100 } });
+  const client = await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const thrown = textOf(await runModern(client, { code: 'const a = 1;\nundefined.b;' }, {}, ASKABLE));
   assert.match(thrown, /TypeError: .*\(line 2/);
   const endless = textOf(await runModern(client, { code: 'while (true);' }));

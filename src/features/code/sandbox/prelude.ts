@@ -17,12 +17,14 @@ export function isGuestMessage(kind: string | undefined): kind is GuestMessage {
 
 /** Longest JSON of the arguments of one call, in characters. */
 export const MAX_ARGUMENTS_LENGTH = 1_048_576;
+/** Deepest nesting of arrays and objects in arguments and in the result: those who read them do so by recursion. */
+export const MAX_DEPTH = 64;
 /** Longest text of one line of the log, and of a message of an error, in characters. */
 export const MAX_LINE_LENGTH = 4_000;
 
 /**
  * An expression whose value is a function. The engine calls it with the function `host(kind, ...texts)`, which returns the number of a
- * call, and receives an object with four functions:
+ * call, or -1 if its arguments are nested too deeply, and receives an object with four functions:
  * `prepare(groups, seed, startedAt)` defines the globals, and fixes what would differ between two runs;
  * `begin(main)` starts the script; `deliver(number, ok, json, data)` settles one call; `reject(id, reason)` reports a rejected promise
  * that nothing handles.
@@ -118,6 +120,8 @@ const call = (name, given) => {
     return rejected(new NativeRangeError('the arguments of ' + name + ' are ' + json.length +
       ' characters of JSON; at most ${MAX_ARGUMENTS_LENGTH} are allowed: pass less'));
   const number = host('call', name, json, stackOf(new NativeError()));
+  if (number < 0)
+    return rejected(new NativeRangeError('the arguments of ' + name + ' are nested deeper than ${MAX_DEPTH} levels: pass a flatter value'));
   return new NativePromise((resolve, reject) => { pending[number] = { __proto__: null, resolve, reject }; });
 };
 const callable = (name) => {

@@ -1,7 +1,7 @@
 /** One script in its sandbox, on the side of the host: its calls, its log, its bounds and its end. */
 import { shortened } from '../../../core/protocol/json.ts';
 import type { Engine, EngineFault, EngineScript, GuestDelivery } from './engine.ts';
-import { type GuestMessage, MAX_LINE_LENGTH } from './prelude.ts';
+import { type GuestMessage, MAX_DEPTH, MAX_LINE_LENGTH } from './prelude.ts';
 import { ProcessorTime } from './processor-time.ts';
 import type { Delivery, Script, ScriptCall, ScriptEnd, ScriptFault, ScriptPlace, ScriptSlice } from './script.ts';
 import { hintFor } from './script-hints.ts';
@@ -181,6 +181,8 @@ export class SandboxedScript {
   }
 
   #call(name: string, given: string, stack: string): number {
+    // The list of arguments is one level.
+    if (isDeeper(given, MAX_DEPTH + 1)) return -1;
     this.#issued += 1;
     this.#callsLength += given.length;
     if (this.#issued > this.#bounds.maxCalls) return this.#stop('calls');
@@ -199,6 +201,12 @@ export class SandboxedScript {
         type: 'stopped',
         why: 'output',
         message: `the result is ${json.length} characters of JSON, and at most ${maxOutputLength} are allowed: return less, such as the fields that are needed, or a count`,
+      };
+    if (isDeeper(json, MAX_DEPTH))
+      return {
+        type: 'threw',
+        name: 'RangeError',
+        message: `the result is nested deeper than ${MAX_DEPTH} levels: return a flatter value`,
       };
     return { type: 'returned', value: isUndefined ? undefined : json };
   }
@@ -290,6 +298,22 @@ function isSyntaxError(fault: EngineFault | undefined): boolean {
 
 const STUCK =
   'the script waits for something that never comes: no call is open, and nothing can settle the promise that it awaits. Look for a promise that is never resolved';
+
+/** True if a JSON text has more levels of arrays and objects. */
+function isDeeper(json: string, limit: number): boolean {
+  let depth = 0;
+  let isText = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const mark = json[at];
+    if (isText && mark === '\\') at += 1;
+    else if (mark === '"') isText = !isText;
+    else if (isText) continue;
+    else if (mark === '[' || mark === '{') depth += 1;
+    else if (mark === ']' || mark === '}') depth -= 1;
+    if (depth > limit) return true;
+  }
+  return false;
+}
 
 function unwritableMessage(reason: string): string {
   if (/BigInt/.test(reason))
