@@ -16,7 +16,12 @@ class ToolError extends Error {
   constructor(fault: ScriptFault) {
     super(fault.message);
     this.fault = fault;
-    Object.assign(this, { tool: fault.tool, code: fault.code, carriedOut: fault.carriedOut });
+    Object.assign(this, {
+      tool: fault.tool,
+      code: fault.code,
+      carriedOut: fault.carriedOut,
+      retryAfterMs: fault.retryAfterMs,
+    });
   }
 }
 

@@ -47,7 +47,12 @@ export function valueOfOutcome(call: NamedCall, outcome: Outcome): CallValue {
   if (!outcome.ok) {
     const { code, message, data } = outcome.error;
     const carriedOut = NOT_RUN.has(code) ? false : 'unknown';
-    return fault(call.name, { message, code, carriedOut, ...(data === undefined ? {} : { data: textOf(data) }) });
+    const retry = isObject(data) ? data.retryAfterMs : undefined;
+    return fault(call.name, {
+      ...{ message, code, carriedOut },
+      ...(data === undefined ? {} : { data: textOf(data) }),
+      ...(typeof retry === 'number' ? { retryAfterMs: retry } : {}),
+    });
   }
   const { result } = outcome;
   if (result.kind === 'call') return valueOfResult(call, result.result);

@@ -1,0 +1,199 @@
+/** Runs at their edges: stores that fail, calls that are not awaited, tasks that are cancelled, sign-ins that end, and limits. */
+import * as assert from 'uvu/assert';
+import { isJsonObject, isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
+import { META } from '../../../src/core/protocol/meta.ts';
+import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
+import { memoryStore } from '../../../src/core/store/memory-store.ts';
+import { StoreError, type Write } from '../../../src/core/store/store.ts';
+import { connect, settled } from '../../../src/testing/testing.ts';
+import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
+import { TestStore } from '../../harness/test-store.ts';
+import { until } from '../../harness/wait.ts';
+import { EXTENSION, idOf } from '../tasks/support.ts';
+import { asked, pass, pausedIn, resultIn, runModern, workshop } from './support.ts';
+
+const test = suite('edges of runs');
+
+/** Rejects the writes of events of these kinds. */
+class FullStore extends TestStore {
+  kinds: readonly string[] = [];
+
+  override write(writes: readonly Write[]): Promise<void> {
+    const isFull = writes.some((write) => write.type === 'event' && this.kinds.includes(write.kind));
+    return isFull ? Promise.reject(new StoreError('full', 'the disk is full')) : super.write(writes);
+  }
+}
+
+test('a call whose start cannot be stored is not sent, and a result that cannot be stored is not learned', async () => {
+  for (const [kind, ran] of [
+    ['begun', []],
+    ['started', []],
+    ['delivered', [1]],
+    ['ended', [1]],
+  ] as const) {
+    const store = new FullStore(memoryStore());
+    const { server, written } = workshop({ store });
+    const client = await connect(server, { auth: { principal: 'ada' } });
+    store.kinds = [kind];
+    const result = await runModern(client, { code: 'await t.write({ n: 1 }); return "done";' });
+    assert.equal(written, ran, kind);
+    // What was done is known, although no other process will know it.
+    if (kind === 'ended') assert.is(resultIn(result), 'done');
+    else assert.is(result.isError, true, textOf(result));
+    if (kind === 'delivered') assert.match(textOf(result), /do not repeat it: t\.write/);
+    assert.not.match(textOf(result), /disk/);
+  }
+});
+
+test('calls that a script does not await end before its result, or are named in it', async () => {
+  const { server, clock, written } = workshop();
+  server.tool('hangs', { annotations: { readOnlyHint: true } }, () => new Promise(() => {}));
+  const client = await connect(server);
+  const running = runModern(client, { code: 't.write({ n: 1 }); t.hangs(); return "done";' });
+  await settled();
+  await pass(clock, 5_000);
+  assert.match(textOf(await running), /"result":"done".*"unfinished":"t\.hangs/);
+  assert.equal(written, [1]);
+});
+
+test('a task that is cancelled ends its run, and the call in flight', async () => {
+  const { server } = workshop();
+  let isAborted = false;
+  let begin = (): void => {};
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  server.tool('long', {}, async (_: unknown, ctx) => {
+    ctx.signal.addEventListener('abort', () => {
+      isAborted = true;
+    });
+    begin();
+    await new Promise(() => {});
+  });
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const capabilities = { [META.clientCapabilities]: EXTENSION };
+  const call = { name: 'run_code_task', arguments: { code: 'await t.long();' } };
+  const taskId = idOf(await client.modern('tools/call', call, capabilities));
+  await begun;
+  await client.modern('tasks/cancel', { taskId }, capabilities);
+  await settled();
+  assert.is(isAborted, true);
+  assert.match(server.metrics(), /troupe_code_runs_total\{troupe_state="cancelled"\} 1/);
+  assert.match(server.metrics(), /troupe_code_open 0/);
+});
+
+test('a run that continues alone makes no call after the end of the sign-in, and continues with the next one', async () => {
+  let expiresAt = 0;
+  const { server, clock, written } = workshop({
+    http: { authenticate: () => ({ principal: 'ada', scopes: [], expiresAt }) },
+  });
+  const call = async (args: JsonObject): Promise<JsonObject> => {
+    expiresAt = clock.date() + 30_000;
+    const params = {
+      ...{ name: 'run_code', arguments: args },
+      _meta: { [META.protocolVersion]: LATEST_MODERN, [META.clientCapabilities]: {} },
+    };
+    const response = await server.fetch(
+      new Request('http://localhost/mcp', {
+        method: 'POST',
+        headers: {
+          ...{ accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+          ...{ 'mcp-protocol-version': LATEST_MODERN, 'mcp-method': 'tools/call', 'mcp-name': 'run_code' },
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      }),
+    );
+    const text = await response.text();
+    const answer: unknown = JSON.parse(text.replace(/^[\s\S]*?\ndata: |^data: /, ''));
+    return isObject(answer) && isJsonObject(answer.result) ? answer.result : { text };
+  };
+  const running = call({ code: 'await sleep(60000); return t.write({ n: 1 });' });
+  await until(() => server.metrics().includes('troupe_code_open 1'));
+  await pass(clock, 20_000);
+  const run = pausedIn(await running);
+  await pass(clock, 60_000);
+  assert.equal(written, []);
+  assert.is(resultIn(await call({ resume: run })), 'wrote 1');
+});
+
+test('a second call that continues a run takes the place of the first', async () => {
+  const { server, clock } = workshop();
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const first = runModern(client, { code: 'await sleep(40000); return "done";' });
+  await settled();
+  await pass(clock, 20_000);
+  const run = pausedIn(await first);
+  const second = runModern(client, { resume: run });
+  await settled();
+  const third = runModern(client, { resume: run });
+  assert.match(textOf(await second), /another call waits for it now/);
+  await pass(clock, 19_000);
+  await pass(clock, 1_000);
+  assert.is(resultIn(await third), 'done');
+});
+
+test('a run pauses as often as it waits', async () => {
+  const { server, clock } = workshop();
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  let running = runModern(client, { code: 'for (let n = 0; n < 4; n += 1) await sleep(30000); return "four";' });
+  const runs = new Set<string>();
+  for (let times = 0; times < 4; times += 1) {
+    await settled();
+    await pass(clock, 20_000);
+    const run = pausedIn(await running);
+    runs.add(run);
+    await pass(clock, 10_000);
+    running = runModern(client, { resume: run });
+  }
+  assert.is(resultIn(await running), 'four');
+  assert.is(runs.size, 1);
+});
+
+test('a client of 2026-07-28 that does not return to a question ends its run in time', async () => {
+  const { server, clock } = workshop();
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  asked(await runModern(client, { code: 'return t.who();' }));
+  assert.match(server.metrics(), /troupe_code_open 1/);
+  await pass(clock, 600_000);
+  await pass(clock, 600_000);
+  assert.match(server.metrics(), /troupe_code_open 0/);
+});
+
+test('a script that is too long does not run, and one that makes too much of its calls ends', async () => {
+  const { server, written } = workshop({ limits: { codeLength: 100, codeJournalLength: 2_000 } });
+  const client = await connect(server);
+  const long = await runModern(client, { code: `await t.write({ n: 1 }); // ${'x'.repeat(100)}` });
+  assert.match(textOf(long), /has 128 characters, and at most 100/);
+  assert.equal(written, []);
+  server.tool('big', { annotations: { readOnlyHint: true } }, () => 'x'.repeat(1_500));
+  const full = await runModern(client, { code: 'await t.big(); await t.big(); return 1;' });
+  assert.match(textOf(full), /more than 2000 characters together/);
+});
+
+test('limits of a tool count the calls of scripts', async () => {
+  const { server } = workshop();
+  server.tool('rare', { limits: { perMinute: 2 }, annotations: { readOnlyHint: true } }, () => 'ran');
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const code = `
+    const done = [];
+    for (let n = 0; n < 3; n += 1)
+      try { done.push(await t.rare()); } catch ({ carriedOut, retryAfterMs }) { done.push([carriedOut, retryAfterMs > 0]); }
+    return done;`;
+  assert.equal(resultIn(await runModern(client, { code })), ['ran', 'ran', [false, true]]);
+});
+
+test('middleware sees each call of a script, and may answer it', async () => {
+  const { server } = workshop();
+  const seen: unknown[] = [];
+  server.use('tools/call', async (call, ctx, next) => {
+    seen.push([call.params.name, String(ctx.requestId).split('/')[1]]);
+    return next();
+  });
+  const client = await connect(server);
+  await runModern(client, { code: 'await t.read({}); await t.read({});' });
+  assert.equal(seen.slice(1), [
+    ['read', '1'],
+    ['read', '2'],
+  ]);
+});
