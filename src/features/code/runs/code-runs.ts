@@ -37,7 +37,9 @@ export interface CodeRunsOptions {
 
 /** The step of a call that remembers its run, so that the call finds it again in another process. */
 const STEP = 'io.troupe/run';
-const DEFAULT_WAIT_MS = 20_000;
+const DEFAULTS = {
+  waitMs: 20_000,
+};
 /** The bytes of a run besides its script and the results of its calls. */
 const RUN_BYTES = 8_192;
 /** Rows in one read of the store. */
@@ -180,7 +182,7 @@ export class CodeRuns implements CellHolder {
   ): LiveRun {
     const { core, engine, functionsOf, settings } = this.#options;
     const { caller, memory } = given;
-    const { waitMs = DEFAULT_WAIT_MS } = settings ?? {};
+    const { waitMs = DEFAULTS.waitMs } = settings ?? {};
     const run = spawnRun({
       ...given,
       ...{ core, engine, id, approvals: core.service(approvals) },
