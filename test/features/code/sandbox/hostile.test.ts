@@ -293,7 +293,7 @@ table('results, errors and arguments are read safely, and an error in words says
     /^returned "the arguments of shop.a are nested deeper than 64 levels/,
   ],
   [
-    'let a = []; for (let i = 0; i < 63; i++) a = [a]; return await shop.a(a, "[[[" + "\\\\"[[[".repeat(99))',
+    'let a = []; for (let i = 0; i < 63; i++) a = [a]; return await shop.a(a, "[[[" + "\\\\\\"[[[".repeat(99))',
     /^returned 1$/,
     [value(1, '1')],
   ],
