@@ -44,7 +44,7 @@ export interface SourceDocument {
   readonly digest?: string;
 }
 
-/** What is known of an earlier reading. */
+/** The marks of an earlier reading. */
 export type KnownSource = Pick<SourceDocument, 'etag' | 'digest'>;
 
 interface ReadOptions {
