@@ -55,7 +55,7 @@ export function pinOf(definition: JsonObject): Pin {
   return pin;
 }
 
-/** The pins that this process has made: nobody has edited them. */
+/** The pins that this process has made: no person has edited them. */
 const made = new WeakSet<Pin>();
 
 /**
