@@ -396,7 +396,11 @@ export class ApprovalAsking {
       return now;
     } catch (error) {
       if (late.signal.aborted && !ctx.signal.aborted) return (await table.look(id)) ?? approval;
-      return await this.#left(ctx, approval, error);
+      if (isTask(ctx) || error instanceof ApprovalError || continuesElsewhere(ctx))
+        return await this.#left(ctx, approval, error);
+      // Clients wait less long than people read: the next call takes the approval.
+      await table.release(id).catch(() => {});
+      throw error;
     } finally {
       timer.cancel();
       restore();

@@ -168,7 +168,7 @@ test('a session is sent to the page by a request on its stream, and learns that 
   await made.server.close();
 });
 
-test('a call that its client cancels while its user reads the page is withdrawn, and the page says so', async () => {
+test('a call that its client gives up while its user reads the page leaves its approval to the next call', async () => {
   const made = await withPages({ by: 'caller' });
   const client = await connect(made.server, { auth: { principal: 'ada' } });
   await client.initialize('2025-11-25', OPENS);
@@ -181,8 +181,11 @@ test('a call that its client cancels while its user reads the page is withdrawn,
   const { id } = await theOnly(made.server);
   client.notify('notifications/cancelled', { requestId: 'x' });
   await settled();
-  assert.match((await load(made, 'ada', `/${id}`)).text, 'This call is withdrawn.');
+  assert.equal([(await theOnly(made.server)).state, made.ran], ['asked', []]);
+  await decideOnPage(made, 'approve');
   assert.equal(made.ran, []);
+  assert.is(textIn(await client.call('refund', CALL)), 'refunded');
+  assert.is((await made.server.approvals.get(id))?.state, 'done');
   await made.server.close();
 });
 
@@ -206,6 +209,21 @@ test('a task asks its client to open the page, waits there, and continues', asyn
   await settled();
   const { result } = await send('tasks/get', { taskId });
   assert.is(textIn(isObjectInTest(result) ? result : {}), 'wiped');
+  await made.server.close();
+});
+
+test('a call that its client cancels before its user wants to open the page is withdrawn, and the page says so', async () => {
+  const made = await withPages({ by: 'caller' });
+  const client = await connect(made.server, { auth: { principal: 'ada' } });
+  await client.initialize('2025-11-25', OPENS);
+  client.raw(
+    JSON.stringify({ jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'refund', arguments: CALL } }),
+  );
+  await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create');
+  const { id } = await theOnly(made.server);
+  client.notify('notifications/cancelled', { requestId: 'x' });
+  await settled();
+  assert.match((await load(made, 'ada', `/${id}`)).text, 'This call is withdrawn.');
   await made.server.close();
 });
 
