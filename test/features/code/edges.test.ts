@@ -7,6 +7,7 @@ import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import { StoreError, type Write } from '../../../src/core/store/store.ts';
 import { connect, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { until } from '../../harness/wait.ts';
@@ -196,4 +197,86 @@ test('middleware sees each call of a script, and may answer it', async () => {
     ['read', '1'],
     ['read', '2'],
   ]);
+});
+
+/** Each is a public report about other software, and holds here. */
+const reports = suite('reports about runs');
+
+reports('Executor 1300: a run is continued in another session of a caller who has not signed in', async () => {
+  const { server, clock } = workshop();
+  const first = await inSession(server, '2025-06-18');
+  const running = first.send('tools/call', {
+    name: 'run_code',
+    arguments: { code: 'await sleep(25000); return "done";' },
+  });
+  await settled();
+  await pass(clock, 20_000);
+  const run = pausedIn(await running);
+  const second = await inSession(server, '2025-06-18');
+  await pass(clock, 5_000);
+  const resume = () => second.send('tools/call', { name: 'run_code', arguments: { resume: run } });
+  assert.is(resultIn(await resume()), 'done');
+});
+
+reports(
+  'Executor 976: a call that continues a run gets its result again when the first response was lost',
+  async () => {
+    for (const store of [undefined, new TestStore(memoryStore())]) {
+      const { server, clock, written } = workshop(store ? { store } : {});
+      const client = await connect(server, { auth: { principal: 'ada' } });
+      const running = runModern(client, { code: 'await sleep(25000); return t.write({ n: 1 });' });
+      await settled();
+      await pass(clock, 20_000);
+      const run = pausedIn(await running);
+      await pass(clock, 5_000);
+      for (let times = 0; times < 3; times += 1)
+        assert.is(resultIn(await runModern(client, { resume: run })), 'wrote 1');
+      assert.equal(written, [1]);
+    }
+  },
+);
+
+reports(
+  'Executor 1953: the time in which a person answers is no time of the call, of the script or of its request',
+  async () => {
+    const { server, clock } = workshop();
+    const client = await inSession(server, '2025-06-18', { elicitation: {} });
+    const running = client.send('tools/call', {
+      name: 'run_code',
+      arguments: { code: 'return (await t.who()).name;' },
+    });
+    const question = await client.next((message) => isObject(message) && message.method === 'elicitation/create');
+    // Longer than the timeout of calls, which is a minute.
+    for (let minutes = 0; minutes < 9; minutes += 1) await pass(clock, 60_000);
+    const id = isObject(question) ? question.id : undefined;
+    client.raw(JSON.stringify({ jsonrpc: '2.0', id, result: { action: 'accept', content: { name: 'Ada' } } }));
+    assert.is(resultIn(await running), 'Ada');
+    const modern = await connect(server, { auth: { principal: 'ada' } });
+    const args = { code: 'return (await t.who()).name;' };
+    const { keys, state } = asked(await runModern(modern, args));
+    for (let minutes = 0; minutes < 9; minutes += 1) await pass(clock, 60_000);
+    const inputResponses = { [keys[0] ?? '']: { action: 'accept', content: { name: 'Bob' } } };
+    assert.is(resultIn(await runModern(modern, args, { requestState: state, inputResponses })), 'Bob');
+  },
+);
+
+reports('hpe-networking-mcp 333: the results before a call that fails are not lost', async () => {
+  const { server } = workshop();
+  const client = await connect(server);
+  const code =
+    'const kept = [await t.read({ n: 1 })]; try { await t.fail(); } catch {} kept.push(await t.read({ n: 2 })); return kept.length;';
+  assert.is(resultIn(await runModern(client, { code })), 2);
+});
+
+reports('Executor 125: four questions one after the other are asked and answered', async () => {
+  const { server } = workshop();
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const args = { code: 'const all = []; for (let n = 0; n < 4; n += 1) all.push((await t.who()).name); return all;' };
+  let result = await runModern(client, args);
+  for (const name of ['a', 'b', 'c', 'd']) {
+    const { keys, state } = asked(result);
+    const inputResponses = { [keys[0] ?? '']: { action: 'accept', content: { name } } };
+    result = await runModern(client, args, { requestState: state, inputResponses });
+  }
+  assert.equal(resultIn(result), ['a', 'b', 'c', 'd']);
 });

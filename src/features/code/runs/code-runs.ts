@@ -56,7 +56,7 @@ interface LiveRun {
   readonly caller: StoredCaller;
 }
 
-/** A run that has ended while no request waited for it. */
+/** A run that has ended. */
 interface EndedRun {
   readonly caller: StoredCaller;
   readonly result: { readonly text: string; readonly isError: boolean };
@@ -147,7 +147,7 @@ export class CodeRuns implements CellHolder {
     const { core } = this.#options;
     const { limits, quotas, system, store } = core;
     const caller = callerOf(ctx);
-    const own = [...this.#live.values()].filter((each) => isOwner(each.caller, caller));
+    const own = [...this.#live.values()].filter((each) => isSame(each.caller, caller));
     const live = own.filter(({ run }) => !run.state().startsWith('waiting'));
     if (live.length >= limits.codeLiveRuns)
       return failed(
@@ -193,6 +193,7 @@ export class CodeRuns implements CellHolder {
         memory.release();
         if (this.#live.get(id) === live) this.#live.delete(id);
         run.actor.stop('it has ended');
+        // A client may ask again whose response was lost.
         if (result && !core.store.durable) this.#remember(id, { caller, result });
       },
     });
@@ -202,7 +203,7 @@ export class CodeRuns implements CellHolder {
     return live;
   }
 
-  /** Without a durable store, the result of such a run waits here. */
+  /** Without a durable store, the result of a run stays here for a while. */
   #remember(id: string, ended: EndedRun): void {
     const { core } = this.#options;
     const bytes = core.quotas.retained.reserve(ended.caller.principal, RUN_BYTES + heapBytes(ended.result.text));
@@ -372,8 +373,14 @@ function jsonOf(value: object): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-function isOwner(owner: StoredCaller, { principal, session }: StoredCaller): boolean {
-  return owner.principal === principal && owner.session === session;
+/** True if the caller may continue the run. Of callers who have not signed in, only the id of the run, which is a secret, protects it. */
+function isOwner(owner: StoredCaller, { principal }: StoredCaller): boolean {
+  return owner.principal === principal;
+}
+
+/** True if limits count both as one caller. */
+function isSame(one: StoredCaller, { principal, session }: StoredCaller): boolean {
+  return one.principal === principal && one.session === session;
 }
 
 /** The reason for which a request ends before its run. */

@@ -1159,7 +1159,7 @@ class Run implements Behaviour<RunMail> {
     this.#silence();
     this.#options.counted('run', this.#state.path);
     attachment?.resolve(resultOf(this.#result));
-    this.#options.gone(attachment ? undefined : this.#result);
+    this.#options.gone(this.#result);
   }
 
   /** The journal cannot be written: another process has it, or the store fails. Nothing may happen after it. */
