@@ -307,7 +307,7 @@ test.full('troupe top shows each client of a shared HTTP connection under its ow
 test.full('attach --spawn --inspect starts a server with an inspector', async () => {
   const path = join(root, 'shared.sock');
   const folder = mkdtempSync(join(root, 'agent-'));
-  const options = ['--spawn', SERVER, path, '--inspect', '--idle-exit', '200'];
+  const options = ['--spawn', SERVER, path, '--inspect', '--idle-exit', '2000'];
   const cli = new Cli(['attach', ...options, '--', folder]);
   await cli.initialize();
   assert.match(readFileSync(`${path}.log`, 'utf8'), URL_LINE);

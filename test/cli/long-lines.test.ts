@@ -61,7 +61,7 @@ async function sendLong(cli: Cli, bytes: number): Promise<string> {
 function commandOf(kind: 'run' | 'attach' | 'direct'): readonly string[] {
   const folder = mkdtempSync(join(root, 'agent-'));
   const rest = ['--', folder, String(LIMIT)];
-  if (kind === 'attach') return ['attach', '--spawn', SERVER, join(folder, 's'), '--idle-exit', '100', ...rest];
+  if (kind === 'attach') return ['attach', '--spawn', SERVER, join(folder, 's'), '--idle-exit', '2000', ...rest];
   return ['run', ...(kind === 'direct' ? ['--no-supervisor'] : []), SERVER, ...rest];
 }
 

@@ -326,7 +326,7 @@ async function command(files: Tree, ...args: readonly string[]): Promise<Served>
   const cli = new Cli(['serve', 'server.mjs', '--http', '0', '--data', 'data', ...args], { cwd: files.path });
   const url = async (): Promise<string> => {
     await cli.said('connect clients with');
-    return /at (http:\S+);/.exec(cli.err)?.[1] ?? '';
+    return /at (http:[^\s;,]+)[;,]/.exec(cli.err)?.[1] ?? '';
   };
   return overHttp(files, { child: cli.process, exit: cli.exit, url }, 'exit code 70', true);
 }
@@ -337,7 +337,7 @@ async function besideStdio(...args: readonly string[]): Promise<Served> {
   const cli = new Cli([...args, ...DATA], { cwd: files.path });
   const url = async (): Promise<string> => {
     await cli.said('/mcp;');
-    return /at (http:\S+);/.exec(cli.err)?.[1] ?? '';
+    return /at (http:[^\s;,]+)[;,]/.exec(cli.err)?.[1] ?? '';
   };
   return overHttp(files, { child: cli.process, exit: cli.exit, url }, 'none', true);
 }
@@ -350,7 +350,7 @@ async function node(files: Tree, ...args: readonly string[]): Promise<Served> {
     new Promise((resolve, reject) => {
       child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
         err += chunk;
-        const [, found] = /at (http:\S+);/.exec(err) ?? [];
+        const [, found] = /at (http:[^\s;,]+)[;,]/.exec(err) ?? [];
         if (found !== undefined) resolve(found);
       });
       child.once('exit', () => reject(new Error(err)));
@@ -386,7 +386,7 @@ const WAYS: Readonly<Record<string, () => Promise<Served>>> = {
     const files = tree('');
     return overStdio(
       files,
-      ['attach', '--spawn', 'server.mjs', files.at('s.sock'), '--idle-exit', '100'],
+      ['attach', '--spawn', 'server.mjs', files.at('s.sock'), '--idle-exit', '2000'],
       'another process',
     );
   },
