@@ -3,7 +3,16 @@ import { useId, useState } from 'preact/hooks';
 import type { Plain } from '../../../src/inspector/frames.ts';
 import { isList, isRecord } from '../../../src/inspector/model/plain-values.ts';
 import { objectOf } from '../detail/events.ts';
-import { type FormField, fieldsOf, initialValues, numberOf, type Values, withValue } from './fields.ts';
+import {
+  alternativeOf,
+  alternativesOf,
+  type FormField,
+  fieldsOf,
+  initialValues,
+  numberOf,
+  type Values,
+  withValue,
+} from './fields.ts';
 
 export interface FormProps {
   readonly schema: Plain;
@@ -15,11 +24,25 @@ export interface FormProps {
 
 /** The values that the form of a schema starts with. */
 export function valuesOf(schema: Plain): Values {
-  return initialValues(fieldsOf(schema, schema));
+  const [first] = alternativesOf(schema);
+  return initialValues(fieldsOf(schema, first?.schema ?? schema));
 }
 
 export function Form({ schema, values, onValues, onInvalid }: FormProps) {
-  const fields = fieldsOf(schema, schema);
+  const alternatives = alternativesOf(schema);
+  const [chosen, setChosen] = useState(() => alternativeOf(alternatives, values));
+  const fields = fieldsOf(schema, alternatives[chosen]?.schema ?? schema);
+  const choose = (index: number): void => {
+    const next = fieldsOf(schema, alternatives[index]?.schema ?? schema);
+    const initial = initialValues(next);
+    const kept = next.flatMap(({ name }) => {
+      const value = values[name];
+      return value === undefined || initial[name] !== undefined ? [] : [[name, value] as const];
+    });
+    setChosen(index);
+    onInvalid(undefined);
+    onValues({ ...initial, ...Object.fromEntries(kept) });
+  };
   const [json, setJson] = useState<string | undefined>(fields.length === 0 && !isEmpty(schema) ? '{}' : undefined);
   const id = useId();
   const turn = (): void => {
@@ -29,8 +52,24 @@ export function Form({ schema, values, onValues, onInvalid }: FormProps) {
   if (fields.length === 0 && isEmpty(schema)) return <p class="beside">It takes no arguments.</p>;
   return (
     <div class="form">
+      {json !== undefined || alternatives.length < 2 ? null : (
+        <div class="form-field form-of">
+          <label for={`${id}-of`}>one of {alternatives.length}</label>
+          <select
+            id={`${id}-of`}
+            value={String(chosen)}
+            onChange={({ currentTarget }) => choose(Number(currentTarget.value))}
+          >
+            {alternatives.map(({ name }, index) => (
+              <option key={name} value={String(index)}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
       {json === undefined ? (
-        <Fields fields={fields} values={values} onValues={onValues} onInvalid={onInvalid} />
+        <Fields key={chosen} fields={fields} values={values} onValues={onValues} onInvalid={onInvalid} />
       ) : (
         <div class="form-field">
           <label for={id}>arguments, as JSON</label>
@@ -116,13 +155,33 @@ function One({ field, value, onValue, onInvalid }: OneProps) {
   return (
     <div class="form-field">
       <label for={id}>{label}</label>
-      {field.kind !== 'field' ? (
+      {field.kind === 'texts' ? (
+        <Texts id={id} value={value} onValue={onValue} />
+      ) : field.kind !== 'field' ? (
         <JsonInput id={id} name={field.name} value={value} onValue={onValue} onInvalid={onInvalid} />
       ) : (
         <Input id={id} field={field.field} required={field.required} value={value} onValue={onValue} />
       )}
       {field.description === undefined ? null : <p class="form-hint">{field.description}</p>}
     </div>
+  );
+}
+
+/** A list of texts, one on each line. */
+function Texts({ id, value, onValue }: Omit<OneProps, 'field' | 'onInvalid'> & { id: string }) {
+  const [text, setText] = useState(isList(value) ? value.join('\n') : '');
+  return (
+    <textarea
+      id={id}
+      rows={2}
+      placeholder="one on each line"
+      value={text}
+      onInput={({ currentTarget }) => {
+        setText(currentTarget.value);
+        const lines = currentTarget.value.split('\n').filter((line) => line !== '');
+        onValue(lines.length === 0 ? undefined : lines);
+      }}
+    />
   );
 }
 

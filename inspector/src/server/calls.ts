@@ -42,7 +42,9 @@ export function watchCalls(): () => void {
         const response = await ask(`api/calls?since=${calls.value?.version ?? 0}`, { signal: end.signal });
         calls.value = await response.json();
       } catch {
-        if (!end.signal.aborted) await pause();
+        // Another view follows them now, and waits for what is newer than these.
+        if (end.signal.aborted) return;
+        await pause();
         // A restarted server counts from the beginning.
         calls.value = undefined;
       }

@@ -31,17 +31,35 @@ export function formFieldsOf(schema: unknown, follow: Follow, level = 0): readon
 }
 
 function fieldOf(name: string, part: unknown, follow: Follow, required: boolean, level: number): FormField {
-  const schema = follow(part);
+  const given = follow(part);
+  const schema = required ? given : withoutNull(given, follow);
   const about = { name, required, title: textOf(schema?.title), description: textOf(schema?.description) };
   if (isObject(schema?.properties) && level < MAX_LEVELS)
     return { ...about, kind: 'group', fields: formFieldsOf(schema, follow, level + 1) };
   try {
-    return { ...about, kind: 'field', field: readField(name, part, follow, name, 'form') };
+    return { ...about, kind: 'field', field: readField(name, schema ?? part, follow, name, 'form') };
   } catch {
     // No field can enter it: a list of any values, alternatives, a missing type.
     const isTexts = schema?.type === 'array' && follow(schema.items)?.type === 'string';
     return { ...about, kind: isTexts ? 'texts' : 'json', initial: schema?.default };
   }
+}
+
+/** The schema of an optional value that may also be null: its field is left empty in place of null. */
+function withoutNull(schema: ReturnType<Follow>, follow: Follow): ReturnType<Follow> {
+  if (!schema) return schema;
+  const { type, anyOf, oneOf, default: initial, ...rest } = schema;
+  const more = initial === null || initial === undefined ? rest : { ...rest, default: initial };
+  if (Array.isArray(type)) {
+    const [only, ...others] = type.filter((each) => each !== 'null');
+    if (others.length > 0 || type.length === 1) return schema;
+    const { enum: values } = rest;
+    return { ...more, type: only, ...(Array.isArray(values) && { enum: values.filter((each) => each !== null) }) };
+  }
+  const branches = anyOf ?? oneOf;
+  if (!Array.isArray(branches)) return schema;
+  const [only, ...others] = branches.map(follow).filter((branch) => branch?.type !== 'null');
+  return only && others.length === 0 && branches.length > 1 ? { ...only, ...more } : schema;
 }
 
 function textOf(value: unknown): string | undefined {

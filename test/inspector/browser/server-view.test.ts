@@ -1,10 +1,10 @@
 /** The view of everything that a server offers: found, read, exported, and harmless whatever its names contain. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import type { Page } from 'playwright-core';
-import { createServer } from 'troupe';
+import { createServer, socket } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import everything from '../../../examples/everything/server.ts';
@@ -197,6 +197,41 @@ test('calls tools, and shows texts, images, sounds, resources, links and structu
   await page.locator('#tab-messages[aria-selected="true"]').waitFor();
   assert.equal(browsing.complaints, []);
   await page.close();
+});
+
+test('a form has a field for a value that may be null, for a list of texts, and a choice of alternatives', async () => {
+  const server = createServer({ name: 'forms', version: '1.0.0' });
+  const properties = { note: { type: ['string', 'null'] }, tags: { type: 'array', items: { type: 'string' } } };
+  const choice = (kind: string, member: string) => ({
+    properties: { kind: { const: kind }, [member]: { type: 'string' } },
+    required: ['kind', member],
+  });
+  const echo = (args: unknown) => `got ${JSON.stringify(args)}`;
+  server.tool('echo', { input: { type: 'object', properties } }, echo);
+  server.tool('send', { input: { type: 'object', anyOf: [choice('email', 'address'), choice('sms', 'phone')] } }, echo);
+  await server.listen(socket(joinPath(mkdtempSync(joinPath(tmpdir(), 'forms-')), 's')));
+  const inspector = await openInspector(server, { control: true });
+  const page = await browsing.page();
+  const followed = page.waitForRequest((request) => request.url().endsWith('api/calls?since=1'));
+  await page.goto(inspector.url);
+  // The overview follows the calls, and knows their principal: the view of the server continues.
+  await followed;
+  await page.click('#tab-server');
+  await find(page, 'echo');
+  await page.locator('.caller summary', { hasText: 'local user' }).waitFor();
+  await page.getByLabel('note').fill('it is tea');
+  await page.getByLabel('tags').fill('green\nblack');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await result(page, '{"note":"it is tea","tags":["green","black"]}');
+  await find(page, 'send');
+  await page.getByLabel('one of 2').selectOption({ label: 'kind: sms' });
+  await page.getByLabel('phone').fill('112');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await result(page, '{"kind":"sms","phone":"112"}');
+  assert.equal(browsing.complaints, []);
+  await page.close();
+  await inspector.close();
+  await server.close();
 });
 
 test('answers a question of its own call on the overview, too', async () => {
