@@ -11,7 +11,7 @@ import { ToolIndex } from '../../../gateway/mounts/tool-index.ts';
 import type { CallableFunctions, FunctionTarget } from './code-functions.ts';
 import { type Declarable, declareParameters, declarePart, declaring } from './declarations.ts';
 import { FunctionTable, type ScriptFunction } from './function-table.ts';
-import { nearNames } from './near-names.ts';
+import { NearNames } from './near-names.ts';
 import { ResultShapes } from './result-shapes.ts';
 
 /** Functions that a search returns, unless its caller wants another number. */
@@ -32,6 +32,8 @@ const MAX_TAGS = 40;
 const MAX_DECLARED = 5_200;
 /** Names that are suggested. */
 const NEAR = 3;
+/** Unknown names of one description for which near names are suggested. */
+const MOST_SUGGESTED = 5;
 const MAX_NAME = 128;
 
 interface FunctionsHost {
@@ -147,6 +149,7 @@ export class CallerFunctions implements CallableFunctions {
   readonly #shapes: ResultShapes;
   readonly #search: Find;
   readonly #visible: readonly ScriptFunction[];
+  #near: NearNames | undefined;
 
   /** @param caller `isReadOnly`: no search shows it functions that may change something, because their calls fail */
   constructor(
@@ -171,11 +174,8 @@ export class CallerFunctions implements CallableFunctions {
   }
 
   near(name: string): readonly string[] {
-    return nearNames(
-      name,
-      this.#visible.map(({ whole }) => whole),
-      NEAR,
-    );
+    this.#near ??= new NearNames(this.#visible.map(({ whole }) => whole));
+    return this.#near.of(name, NEAR);
   }
 
   declared(name: string): string | undefined {
@@ -226,7 +226,7 @@ export class CallerFunctions implements CallableFunctions {
       const part = found && path !== undefined && !this.#find(name) ? declarePart(this.#declarable(found), path) : '';
       if (found && part === '') chosen.set(found.whole, found);
       else if (part !== undefined && part !== '') parts.push(part);
-      else unknown.push(this.#unknown(name, found && path));
+      else unknown.push(this.#unknown(name, found && path, unknown.length < MOST_SUGGESTED));
     }
     const steps = declaring([...chosen.values()].map((each) => this.#declarable(each)));
     let step = steps.next();
@@ -256,10 +256,11 @@ export class CallerFunctions implements CallableFunctions {
     return { of, output: output ?? seen, seen: seen !== undefined };
   }
 
-  #unknown(name: string, path: string | undefined): string {
+  /** @param suggests looks for near names, which takes milliseconds among thousands */
+  #unknown(name: string, path: string | undefined, suggests: boolean): string {
     const shown = onOneLine(name, MAX_NAME);
     if (path !== undefined) return `${shown}: the function has no such part. Parts begin with args or result.`;
-    const near = this.near(name);
+    const near = suggests ? this.near(name) : [];
     return `${shown}: no such function.${near.length === 0 ? ' Find it with search_functions.' : ` Did you mean ${near.join(', ')}?`}`;
   }
 

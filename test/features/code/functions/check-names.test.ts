@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { checkNames } from '../../../../src/features/code/functions/check-names.ts';
 import type { CallableFunctions } from '../../../../src/features/code/functions/code-functions.ts';
-import { nearNames } from '../../../../src/features/code/functions/near-names.ts';
+import { NearNames } from '../../../../src/features/code/functions/near-names.ts';
 import { suite } from '../../../harness/door.ts';
 import { assertFigure, processorMs } from '../../../harness/pace.ts';
 
@@ -15,7 +15,7 @@ const functions: CallableFunctions = {
     KNOWN.includes(name)
       ? { key: name, definition: { name, inputSchema: { type: 'object' } }, effects: false }
       : undefined,
-  near: (name) => nearNames(name, KNOWN, 3),
+  near: (name) => new NearNames(KNOWN).of(name, 3),
   declared: () => undefined,
   learn: () => {},
 };

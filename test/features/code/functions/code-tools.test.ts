@@ -164,6 +164,16 @@ test('a function that is hidden from a caller is an unknown one in search, descr
     await said(clerk, 'describe_functions', { names: ['my_shop.refund'] }),
     /refund\(args: \{ order: string \}\)/,
   );
+  // In a script, too: by its name in the source, and by a name that the script computes.
+  for (const code of [
+    'return await my_shop.NAME({ order: "1" })',
+    'const name = "NAME"; return await my_shop[name]({ order: "1" })',
+  ]) {
+    const ran = async (name: string): Promise<string> =>
+      (await said(guest, 'run_code', { code: code.replace('NAME', name) })).replaceAll(name, 'X');
+    assert.match(await ran('refund'), /X/);
+    assert.is(await ran('refund'), await ran('refunt'));
+  }
   // The list is the same for both: a rule may hide a function, so the tool for scripts declares none.
   for (const client of [guest, clerk])
     assert.not.match((await client.tools()).at(-1)?.description ?? '', /declare const/);

@@ -1,7 +1,7 @@
 /** The names of functions and groups, and the names that a mistyped one may mean. */
 import * as assert from 'uvu/assert';
 import { identifiersFor, TAKEN_GLOBALS } from '../../../../src/features/code/functions/function-names.ts';
-import { nearNames } from '../../../../src/features/code/functions/near-names.ts';
+import { NearNames } from '../../../../src/features/code/functions/near-names.ts';
 import { suite } from '../../../harness/door.ts';
 
 const test = suite('names of functions');
@@ -54,7 +54,7 @@ const NEAR: readonly (readonly [name: string, first: string | undefined])[] = [
 
 for (const [name, first] of NEAR)
   test(`suggests ${first ?? 'nothing'} for "${name}"`, () => {
-    const near = nearNames(name, KNOWN, 3);
+    const near = new NearNames(KNOWN).of(name, 3);
     assert.is(near[0], first);
     assert.ok(near.length <= 3);
   });
