@@ -331,6 +331,16 @@ test('each bound of a mount can be set, as a whole number of at least 1', () => 
   }
 });
 
+test('the ways in which the tools of a server are found can be set, each once', () => {
+  for (const expose of ['all', 'search', 'code', ['code'], ['search', 'code']])
+    assert.equal(read({ a: { command: 'x', troupe: { expose } } }).servers[0]?.options, { expose });
+  for (const expose of ['list', [], ['all'], ['code', 'code'], true])
+    assert.match(
+      problems({ a: { command: 'x', troupe: { expose } } })[0] ?? '',
+      /off mcpServers\.a\.troupe\.expose.* expected "all", "search", "code" or \["search", "code"\], got/,
+    );
+});
+
 test('a disabled server is not mounted, whatever its variables', () => {
   const { servers, disabled, problems } = read({ a: { command: `\${GONE}`, disabled: true } });
   assert.equal([servers, disabled, problems], [[], ['a'], []]);

@@ -1,5 +1,5 @@
 /** The three tools of code mode in the flow of a gateway: what a model sees, and what each caller sees of it. */
-import { createServer, type ServerOptions } from 'troupe';
+import { createServer, openapi, type ServerOptions } from 'troupe';
 import { type Client, connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../../src/core/protocol/json.ts';
@@ -247,5 +247,35 @@ test('a tool of the server with the name of one of the three is a reported clash
   const failure = await host.mount('shop', shop(), { expose: 'code' }).catch(String);
   assert.match(String(failure), /tool "run_code" .* already registered/);
   assert.throws(() => server('x', { code: { effects: 'ask' } as never }), /code: effects: expected "approve"/);
+  await host.close();
+});
+
+test('functions of an API have the tags and results of its document, except where only what is pinned is shown', async () => {
+  const schema = { type: 'object', properties: { id: { type: 'integer' } }, required: ['id'] };
+  const responses = { '200': { description: 'ok', content: { 'application/json': { schema } } } };
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'Pets', version: '1.0.0' },
+    servers: [{ url: 'https://pets.example.com' }],
+    paths: {
+      '/pets': { get: { operationId: 'pets/get', tags: ['pets\u202e', 'animals'], responses } },
+      '/cats': { delete: { operationId: 'cats/delete', tags: ['cats'], responses } },
+    },
+  };
+  const host = server('host');
+  const options = { expose: 'code', rename: { cats_delete: 'drop' }, approve: ['cats_*'] } as const;
+  await host.mount('api', openapi(document), options);
+  await host.mount('held', openapi(document), { ...options, rename: {}, pins: 'hold', only: ['pets_get'] });
+  const client = await connect(host);
+  assert.match(await said(client, 'search_functions'), /^api: 2 functions \(animals 1, cats 1, pets· 1\)\n/);
+  assert.is(
+    (await said(client, 'search_functions', { query: 'drop' })).split('\n')[0],
+    'api.drop() ! (needs approval) – DELETE /cats',
+  );
+  assert.match(
+    await said(client, 'describe_functions', { names: ['api.pets_get', 'api.drop', 'held.pets_get'] }),
+    /pets_get\(\): Promise<\{ id: number \}>;[\s\S]*drop\(\): Promise<\{ id: number \}>;/,
+  );
+  await client.close();
   await host.close();
 });
