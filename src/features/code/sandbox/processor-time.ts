@@ -1,24 +1,39 @@
-/** The processor time of the running thread, as exactly as the system tells it. */
-import { readFileSync } from 'node:fs';
+/** The processor time of a thread, as exactly as the system tells it. */
+import { readFileSync, readlinkSync } from 'node:fs';
 import { systemClock } from '../../../core/kernel/clock.ts';
 
-/** Has the time of the thread on a processor, in nanoseconds, as its first number. Linux only. */
-const SCHEDULED = '/proc/thread-self/schedstat';
+/** Linux: leads to the folder of the running thread. */
+const THREAD = '/proc/thread-self';
+
+/** The file in which the system counts the time of the running thread, for {@link timeIn}; undefined if there is none. */
+export function timeFile(): string | undefined {
+  try {
+    const path = `/proc/${readlinkSync(THREAD)}/schedstat`;
+    return timeIn(path) === undefined ? undefined : path;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Milliseconds that a thread has been on a processor; undefined if it has ended, or the file is none of {@link timeFile}. */
+export function timeIn(path: string): number | undefined {
+  try {
+    // Nanoseconds on a processor, nanoseconds of waiting for one, and the number of turns.
+    const [nanoseconds = ''] = readFileSync(path, 'utf8').split(' ', 1);
+    return /^\d+$/.test(nanoseconds) ? Number(nanoseconds) / 1_000_000 : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Node 23.9 and later. */
 const usage: unknown = Reflect.get(process, 'threadCpuUsage');
 
 /** Milliseconds of this thread on a processor; undefined if the system tells only those of the process. */
 function exactMs(): number | undefined {
-  if (typeof usage === 'function') {
-    const { user, system }: NodeJS.CpuUsage = usage.call(process);
-    return (user + system) / 1_000;
-  }
-  try {
-    return Number(readFileSync(SCHEDULED, 'utf8').split(' ', 1)[0]) / 1_000_000;
-  } catch {
-    return undefined;
-  }
+  if (typeof usage !== 'function') return timeIn(`${THREAD}/schedstat`);
+  const { user, system }: NodeJS.CpuUsage = usage.call(process);
+  return (user + system) / 1_000;
 }
 
 /**

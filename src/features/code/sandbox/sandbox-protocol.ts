@@ -29,8 +29,8 @@ export type SandboxMail =
   | { readonly type: 'drop'; readonly run: string };
 
 export type SandboxThreadMail =
-  /** The engine is loaded. */
-  | { readonly type: 'ready' }
+  /** The engine is loaded. `times`: the file with the processor time of the thread, where the system has one. */
+  | { readonly type: 'ready'; readonly times: string | undefined }
   /** The script waits or has ended; undefined if the thread does not have it. */
   | {
       readonly type: 'rested';

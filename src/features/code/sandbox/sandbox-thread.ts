@@ -1,6 +1,7 @@
 /** A thread of the sandboxes: runs one slice of a script after another, and holds the scripts that wait. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Engine } from './engine.ts';
+import { timeFile } from './processor-time.ts';
 import { quickJsEngine } from './quickjs-engine.ts';
 import type { SandboxMail, SandboxThreadData, SandboxThreadMail } from './sandbox-protocol.ts';
 import { SandboxedScript } from './sandboxed-script.ts';
@@ -91,7 +92,7 @@ async function open(): Promise<void> {
   parentPort?.on('message', (mail: SandboxMail) => {
     last = last.then(() => handle(engine, mail));
   });
-  say({ type: 'ready' });
+  say({ type: 'ready', times: timeFile() });
 }
 
 void open();

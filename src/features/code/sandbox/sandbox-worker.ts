@@ -2,6 +2,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../../../core/kernel/clock.ts';
 import { startThread } from '../../../core/kernel/package-files.ts';
+import { timeIn } from './processor-time.ts';
 import type { SandboxMail, SandboxThreadData, SandboxThreadMail } from './sandbox-protocol.ts';
 import type { ScriptSlice } from './script.ts';
 
@@ -29,12 +30,16 @@ export interface SandboxDeath {
   readonly error: Error;
 }
 
+const STUCK: SandboxDeath = { type: 'stuck', error: new Error('the script did not end when it was interrupted') };
+
 /** Milliseconds in which a thread must have loaded its engine. */
 const LOAD_MS = 30_000;
 /** Milliseconds after the bound of a job until its thread is terminated. */
 const GRACE_MS = 500;
-/** A script that still asks whether it must end does end: it waits for a processor. It has at most so many times its bound. */
+/** A script that waits for a processor has at most so many times the bound of a run. */
 const PATIENCE = 10;
+/** No count of the steps of a script. Where the system tells no time of a thread, a script that has made none meanwhile is stuck. */
+const NEVER = -1;
 /** Milliseconds until an idle thread is terminated to release its memory. The owners of its scripts repeat them. */
 const IDLE_MS = 60_000;
 /** The stack of WebAssembly is that of the thread. The engine ends a deep recursion before the thread does. */
@@ -48,6 +53,8 @@ export class SandboxWorker {
   readonly #shared = new SharedArrayBuffer(8);
   readonly #signals = new Int32Array(this.#shared);
   #ready = false;
+  /** See {@link timeIn}. */
+  #times: string | undefined;
   #job: SandboxJob | undefined;
   #timer: Timer | undefined;
   #death: SandboxDeath | undefined = { type: 'crashed', error: new Error('the thread ended by itself') };
@@ -89,7 +96,7 @@ export class SandboxWorker {
     this.#worker.postMessage(job.mail);
     const { sliceMs, runMs } = this.#options.bounds;
     const deliveries = job.mail.deliveries.length + (job.mail.type === 'begin' ? 1 : 0);
-    this.#watch(Math.min(sliceMs * deliveries, runMs), PATIENCE * runMs);
+    this.#watch(Math.min(sliceMs * deliveries, runMs));
   }
 
   /** Forgets the script of a run, and ends it if it runs. */
@@ -102,24 +109,33 @@ export class SandboxWorker {
     this.#terminate(undefined);
   }
 
-  /**
-   * Terminates the thread if its job has not ended after so many milliseconds, and makes no progress.
-   *
-   * @param beats what the script had counted when its time was over
-   */
-  #watch(ms: number, leftMs: number, beats?: number): void {
+  /** Terminates the thread if its job has not ended after so many milliseconds of its processor, and some more. */
+  #watch(allowedMs: number): void {
     const job = this.#job;
-    this.#timer?.cancel();
-    this.#timer = this.#options.clock.after(ms, () =>
-      // After a stall of the event loop, the message may be there.
-      this.#options.clock.soon(() => {
-        if (this.#job !== job || !job) return;
-        const now = Atomics.load(this.#signals, 1);
-        if (now === beats || leftMs <= 0)
-          this.#terminate({ type: 'stuck', error: new Error('the script did not end when it was interrupted') });
-        else this.#watch(GRACE_MS, leftMs - ms, now);
-      }),
-    );
+    const { clock, bounds } = this.#options;
+    const began = clock.now();
+    const since = this.#processorMs();
+    const look = (waitMs: number, beats: number): void => {
+      this.#timer?.cancel();
+      this.#timer = clock.after(waitMs, () =>
+        // After a stall of the event loop, the message may be there.
+        clock.soon(() => {
+          if (this.#job !== job) return;
+          const used = this.#processorMs();
+          const now = Atomics.load(this.#signals, 1);
+          const leftMs = used === undefined || since === undefined ? undefined : allowedMs + GRACE_MS - (used - since);
+          const isStuck = leftMs === undefined ? now === beats : leftMs <= 0;
+          if (isStuck || clock.now() - began > PATIENCE * bounds.runMs) this.#terminate(STUCK);
+          else look(Math.max(leftMs ?? 0, GRACE_MS), now);
+        }),
+      );
+    };
+    look(allowedMs + GRACE_MS, NEVER);
+  }
+
+  /** Milliseconds that the thread has been on a processor, where the system tells them. */
+  #processorMs(): number | undefined {
+    return this.#times === undefined ? undefined : timeIn(this.#times);
   }
 
   #terminate(death: SandboxDeath | undefined): void {
@@ -135,6 +151,7 @@ export class SandboxWorker {
     this.#worker.unref();
     if (mail.type === 'ready') {
       this.#ready = true;
+      this.#times = mail.times;
       return this.#options.freed([]);
     }
     const job = this.#job;

@@ -10,12 +10,11 @@ interface Wrapper {
 }
 
 const BODY: Wrapper = { before: '(async()=>{', after: '\n})' };
-/** Models often write the whole function instead of its body, or a function that calls itself. */
-const FUNCTION: Wrapper = {
+/** A script that is one expression: its value is the result. Models often write a whole function, which is called, or one call. */
+const EXPRESSION: Wrapper = {
   before: '(async()=>{const script=await(',
   after: '\n);return typeof script==="function"?script():script})',
 };
-const IS_FUNCTION = /^\s*(?:async\b|function\b|\(\s*(?:async\b|function\b|\(\s*\)\s*=>)|\(\s*\)\s*=>)/;
 
 /** Longest part of a line that an error quotes. */
 const QUOTED = 160;
@@ -29,10 +28,11 @@ export interface ScriptSource {
 
 /** The ways to read a script, of which the first that compiles is the right one. */
 export function sourcesOf(code: string): readonly ScriptSource[] {
-  const body = { source: BODY.before + code + BODY.after, indent: BODY.before.length };
-  if (!IS_FUNCTION.test(code)) return [body];
-  const source = FUNCTION.before + code.replace(/;\s*$/, '') + FUNCTION.after;
-  return [{ source, indent: FUNCTION.before.length }, body];
+  const wrapped = ({ before, after }: Wrapper, text: string) => ({
+    source: before + text + after,
+    indent: before.length,
+  });
+  return [wrapped(EXPRESSION, code.replace(/;\s*$/, '')), wrapped(BODY, code)];
 }
 
 /** The line of the first place in the script that a stack trace of an engine names. */

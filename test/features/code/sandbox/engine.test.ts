@@ -33,26 +33,43 @@ for (const [name, load] of Object.entries(ENGINES)) {
       endOf(await run('return { a: [1, "ü\\u0000\\ud83d", null] }')),
       'returned {"a":[1,"ü\\u0000\\ud83d",null]}',
     );
-    assert.is(endOf(await run('await null')), 'returned undefined');
+    assert.is(endOf(await run('const x = await null')), 'returned undefined');
     assert.is(endOf(await run('return null')), 'returned null');
     const slice = await run('return await shop.list({ a: 1 }, undefined, 3, undefined)');
     assert.is(endOf(slice), 'waits');
     assert.equal(slice.calls, [{ number: 1, name: 'shop.list', arguments: '[{"a":1},null,3]', line: 1 }]);
   });
 
-  test('a script may be the whole function, or a function that calls itself', async () => {
+  test('a script that is one expression returns its value, and a function is called', async () => {
     for (const code of [
       'async () => {\n  return await shop.a();\n}',
       '(async () => {\n  return await shop.a();\n})();\n',
-      'async function main() { return shop.a() }',
-      'function main() { return shop.a() }\nreturn await main(); // a comment',
+      '(async () => {\n  return await shop.a();\n});\n',
+      'async function main() { return shop.a("}") }',
       '() => shop.a()',
-      'async function main() { return shop.a() }\nreturn main()',
+      '  await shop.a({\n  a: 1,\n});\n',
+      'shop.a();',
+      '(await shop.a(")"))',
     ])
       assert.is(endOf(await run(code, [value(1, '7')])), 'returned 7', code);
     const { end } = await run('async () => {\n  null.foo;\n}');
     assert.ok(end?.type === 'threw');
     assert.is(end.line, 2);
+    assert.is(endOf(await run('')), 'returned undefined');
+    assert.is(endOf(await run('// nothing')), 'returned undefined');
+  });
+
+  test('a script of several statements returns with return only', async () => {
+    for (const code of [
+      'function main() { return shop.a() }\nreturn await main(); // a comment',
+      'async function main() { return shop.a() }\nreturn main()',
+      '"use strict"; return shop.a()',
+      'return shop.a() // a comment',
+    ])
+      assert.is(endOf(await run(code, [value(1, '7')])), 'returned 7', code);
+    assert.is(endOf(await run('(async () => { shop.a() })();\nreturn 2;')), 'returned 2');
+    assert.is(endOf(await run('await shop.a()\nawait shop.b()', [value(1, '1'), value(2, '2')])), 'returned undefined');
+    assert.is(endOf(await run('const f = async () => { return 1 }; f()')), 'returned undefined');
     const invalid = await run('async () => { null.; }');
     assert.ok(invalid.end?.type === 'invalid');
     assert.is(invalid.end.excerpt, 'async () => { null.; }\n                   ^');

@@ -53,8 +53,8 @@ test('types of TypeScript are recognised at the place of the syntax error', () =
 
 test('types are removed if this Node can, and the lines stay', () => {
   const strip = (code: string): string => code.replace(': number', '        ');
-  const [typed] = sourcesOf('let x: number = 1;');
-  const [plain] = sourcesOf('let x = 1;');
+  const [, typed] = sourcesOf('let x: number = 1;');
+  const [, plain] = sourcesOf('let x = 1;');
   assert.ok(typed && plain);
   assert.equal(withoutTypes(typed, strip)?.source, typed.source.replace(': number', '        '));
   assert.is(withoutTypes(plain, strip), undefined, 'without types there is nothing to do');
