@@ -10,6 +10,8 @@ export type ScriptRunEvent =
   | { type: 'ask' }
   /** Other people must decide about a call. */
   | { type: 'hold' }
+  /** A task of a tool that runs only as one must end. */
+  | { type: 'follow' }
   /** Only a time is missing. */
   | { type: 'sleep' }
   /** The script has returned. */
@@ -26,6 +28,7 @@ export type ScriptRunState =
   | 'calling'
   | 'waiting for client'
   | 'waiting for approval'
+  | 'waiting for task'
   | 'waiting for clock'
   | 'returned'
   | 'failed'
@@ -37,6 +40,7 @@ const ON = {
   call: 'calling',
   ask: 'waiting for client',
   hold: 'waiting for approval',
+  follow: 'waiting for task',
   sleep: 'waiting for clock',
   return: 'returned',
   fail: 'failed',
@@ -53,6 +57,7 @@ export const scriptRunMachine = new Chart<ScriptRunEvent, 'waiting' | 'alone', S
     calling: { description: 'calls of the script are in flight', on: ON },
     'waiting for client': { description: 'questions of its calls are open', tags: ['waiting'], on: ON },
     'waiting for approval': { description: 'other people decide about a call', tags: ['waiting', 'alone'], on: ON },
+    'waiting for task': { description: 'a call is a task', tags: ['waiting', 'alone'], on: ON },
     'waiting for clock': { description: 'the script sleeps', tags: ['waiting', 'alone'], on: ON },
     returned: { type: 'final' },
     failed: { type: 'final' },

@@ -205,3 +205,61 @@ test('without a durable store a run that waits ends with the process, and its re
   await closing;
   assert.is(await ended, 'ErrorResponse: the server was closed');
 });
+
+test('a tool that runs only as a task is one for a script, asks its questions, and is cancelled with the run', async () => {
+  const { server, clock } = workshop();
+  let isAborted = false;
+  server.tool('job', { task: 'required' }, async (_: unknown, ctx) => {
+    const answer = await ctx.elicit({
+      message: 'Which?',
+      schema: { type: 'object', properties: { n: { type: 'number' } } },
+    });
+    return `job ${answer.status === 'accepted' ? JSON.stringify(answer.content) : answer.status}`;
+  });
+  server.tool('endless', { task: 'required' }, async (_: unknown, ctx) => {
+    ctx.signal.addEventListener('abort', () => {
+      isAborted = true;
+    });
+    await new Promise(() => {});
+  });
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const args = { code: 'return t.job();' };
+  const first = runModern(client, args);
+  await pass(clock, 1_000);
+  const { keys, messages, state } = asked(await first);
+  assert.equal(messages, ['Which?']);
+  const inputResponses = { [keys[0] ?? '']: { action: 'accept', content: { n: 7 } } };
+  const second = runModern(client, args, { requestState: state, inputResponses });
+  for (let times = 0; times < 4; times += 1) await pass(clock, 1_000);
+  assert.is(resultIn(await second), 'job {"n":7}');
+  const waiting = runModern(client, { code: 'await t.endless();' });
+  for (let times = 0; times < 30; times += 1) await pass(clock, 1_000);
+  assert.match(textOf(await waiting), /call 1 of t\.endless is a task/);
+  await pass(clock, 86_400_000);
+  assert.is(isAborted, true);
+});
+
+test('the task of a call is followed by the next process', async () => {
+  const inner = memoryStore();
+  const clock = new SimulatedClock();
+  const open: (() => void)[] = [];
+  const start = () => {
+    const made = workshop({ store: new TestStore(inner) }, undefined, clock);
+    made.server.tool('job', { task: 'required', rerun: true }, async () => {
+      await new Promise<void>((resolve) => void open.push(resolve));
+      return 'done';
+    });
+    return made;
+  };
+  const first = start();
+  const running = runModern(await connect(first.server, { auth: { principal: 'ada' } }), { code: 'return t.job();' });
+  for (let times = 0; times < 25; times += 1) await pass(clock, 1_000);
+  const run = pausedIn(await running);
+  await first.server.close();
+  const second = start();
+  const client = await connect(second.server, { auth: { principal: 'ada' } });
+  await until(() => open.length === 2);
+  open[1]?.();
+  for (let times = 0; times < 5; times += 1) await pass(clock, 1_000);
+  assert.is(resultIn(await runModern(client, { resume: run })), 'done');
+});

@@ -45,7 +45,7 @@ const RUN_BYTES = 8_192;
 /** Rows in one read of the store. */
 const PAGE = 1_000;
 /** The states from which a run continues without its client. */
-const ALONE: ReadonlySet<string> = new Set(['waiting for approval', 'waiting for clock']);
+const ALONE: ReadonlySet<string> = new Set(['waiting for approval', 'waiting for task', 'waiting for clock']);
 const OVER: ReadonlySet<string> = new Set(['returned', 'failed', 'stopped', 'cancelled']);
 /** Begins the status of a run for which no request waits. */
 const PAUSED = 'paused, ';

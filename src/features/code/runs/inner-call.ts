@@ -35,6 +35,12 @@ class InnerCallEnded extends Error {
   override readonly name = 'AbortError';
 }
 
+/** The target of requests that serves an operation. */
+function servedBy({ method }: Operation): 'resources' | 'tasks' | 'tools' {
+  if (method === 'resources/read') return 'resources';
+  return method.startsWith('tasks/') ? 'tasks' : 'tools';
+}
+
 export class InnerCall {
   readonly #options: InnerCallOptions;
   readonly #clock: Clock;
@@ -71,7 +77,7 @@ export class InnerCall {
     });
     this.#request = innerRequest({
       ...{ id, operation, client, auth, via, owner, requests, span },
-      servedBy: operation.method === 'resources/read' ? 'resources' : 'tools',
+      servedBy: servedBy(operation),
       cause: inspection.on ? inspection.cause : 0,
       now: this.#clock.now(),
       timeoutMs: limits.timeoutMs,

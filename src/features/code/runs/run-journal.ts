@@ -62,6 +62,8 @@ export type RunEvent =
       readonly approval: string;
       readonly text: string;
     } & CallIdentity)
+  /** A call has become a task. */
+  | ({ readonly type: 'following'; readonly number: number; readonly task: string } & CallIdentity)
   | ({ readonly type: 'sleeping'; readonly number: number; readonly due: number } & CallIdentity)
   /** The script learns how a call has ended. */
   | ({
@@ -197,6 +199,8 @@ function isRunEvent(value: unknown): value is RunEvent {
         typeof value.approval === 'string' &&
         typeof value.text === 'string'
       );
+    case 'following':
+      return typeof number === 'number' && isIdentity(value) && typeof value.task === 'string';
     case 'sleeping':
       return typeof number === 'number' && isIdentity(value) && typeof value.due === 'number';
     case 'delivered':

@@ -67,6 +67,10 @@ export type RunMail =
     }
   /** People have decided. `state`: that of the approval; undefined if it is gone. */
   | { readonly type: 'decided'; readonly number: number; readonly state: string | undefined }
+  /** It is time to look at the task of a call. */
+  | { readonly type: 'poll'; readonly number: number }
+  /** The state of the task, or of its answers. */
+  | { readonly type: 'polled'; readonly number: number; readonly outcome: Outcome }
   /** A sleep of the script is over. */
   | { readonly type: 'due'; readonly number: number }
   | { readonly type: 'attach'; readonly attachment: Attachment }

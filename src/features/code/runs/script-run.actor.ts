@@ -113,7 +113,9 @@ interface OpenCall extends CallIdentity {
   readonly operation: Operation | undefined;
   readonly effect: boolean;
   readonly repeatable: boolean;
-  status: 'queued' | 'unsigned' | 'storing' | 'running' | 'asked' | 'held' | 'sleeping';
+  /** Its tool runs only as a task. */
+  readonly asTask: boolean;
+  status: 'queued' | 'unsigned' | 'storing' | 'running' | 'asked' | 'held' | 'following' | 'sleeping';
   attempt: number;
   /** The attempts whose handlers may run. */
   readonly inner: InnerCall[];
@@ -123,6 +125,9 @@ interface OpenCall extends CallIdentity {
   /** The request whose client is asked. */
   askedBy: Attachment | undefined;
   approval: string | undefined;
+  /** The task that it has become, and milliseconds between two looks at it. */
+  task: string | undefined;
+  pollMs: number;
   /** The reason of its wait, in words. */
   text: string;
   due: number | undefined;
@@ -137,6 +142,7 @@ interface Restored {
   asked: Extract<RunEvent, { type: 'asked' }> | undefined;
   answered: Extract<RunEvent, { type: 'answered' }> | undefined;
   held: Extract<RunEvent, { type: 'held' }> | undefined;
+  following: Extract<RunEvent, { type: 'following' }> | undefined;
   sleeping: Extract<RunEvent, { type: 'sleeping' }> | undefined;
 }
 
@@ -281,6 +287,10 @@ class Run implements Behaviour<RunMail> {
         return this.#unanswered(mail);
       case 'decided':
         return this.#decided(mail.number, mail.state);
+      case 'poll':
+        return this.#poll(mail.number);
+      case 'polled':
+        return this.#polled(mail.number, mail.outcome);
       case 'due':
         return this.#due(mail.number);
       case 'attach':
@@ -344,6 +354,9 @@ class Run implements Behaviour<RunMail> {
       case 'held':
         Object.assign(this.#restoredOf(event.number), { held: event, resumed: undefined });
         break;
+      case 'following':
+        Object.assign(this.#restoredOf(event.number), { following: event, asked: undefined });
+        break;
       case 'sleeping':
         this.#restoredOf(event.number).sleeping = event;
         this.#until = Math.max(this.#until, event.due + this.#options.core.limits.codeOpenMs);
@@ -356,7 +369,7 @@ class Run implements Behaviour<RunMail> {
     if (found) return found;
     const created: Restored = {
       ...{ started: false, resumed: undefined, asked: undefined, answered: undefined },
-      ...{ held: undefined, sleeping: undefined },
+      ...{ held: undefined, following: undefined, sleeping: undefined },
     };
     this.#restored.set(number, created);
     return created;
@@ -507,8 +520,10 @@ class Run implements Behaviour<RunMail> {
     const of = raw ? name.slice(0, -'.raw'.length) : name;
     const open: OpenCall = {
       ...{ call, name, digest: digestOf(call), of, raw, operation: undefined, effect: false, repeatable: true },
+      asTask: false,
       ...{ status: 'queued', attempt: 0, inner: [], round: 0, requests: {}, requestState: undefined },
-      ...{ askedBy: undefined, approval: undefined, text: '', due: undefined, timer: undefined, waiting: undefined },
+      ...{ askedBy: undefined, approval: undefined, task: undefined, pollMs: this.#options.core.limits.taskPollMs },
+      ...{ text: '', due: undefined, timer: undefined, waiting: undefined },
     };
     this.#open.set(number, open);
     const args = argumentsIn(call.arguments);
@@ -566,7 +581,8 @@ class Run implements Behaviour<RunMail> {
       ...{ method: 'tools/call', name: found.key, arguments: given, input: undefined, task: undefined },
     };
     const repeatable = !effect || (element !== undefined && isRepeatable(element)) || hasKey(element, given);
-    Object.assign(open, { operation, effect, repeatable });
+    const asTask = found.definition.execution?.taskSupport === 'required';
+    Object.assign(open, { operation, effect, repeatable, asTask });
     this.#enter(open);
   }
 
@@ -575,6 +591,9 @@ class Run implements Behaviour<RunMail> {
     const { number } = open.call;
     const restored = this.#restored.get(number);
     this.#restored.delete(number);
+    open.task = restored?.following?.task;
+    // Its task has the questions, and the answers that it has got.
+    if (open.task !== undefined) return this.#wait(number);
     if (restored?.answered && restored.asked) {
       Object.assign(open, { round: restored.asked.round, requestState: restored.asked.state, status: 'storing' });
       return this.#continue(number, restored.answered.responses);
@@ -652,38 +671,46 @@ class Run implements Behaviour<RunMail> {
     this.#pump();
   }
 
-  #attempt(open: OpenCall, operation: Operation): void {
+  /** A request on behalf of a call. */
+  #inner(open: OpenCall, operation: Operation, ended: (outcome: Outcome) => void): InnerCall {
     const { core, id, tool } = this.#options;
+    return new InnerCall({
+      ...{ core, operation, auth: this.#auth(), label: open.of, ended },
+      client: this.#client(open.asTask),
+      address: `run/${id}`,
+      owner: this.#owner(),
+      via: { run: id, call: open.call.number, tool },
+      traceparent: this.#attachment && requestContextOf(this.#attachment.ctx).current.span?.traceparent,
+    });
+  }
+
+  #attempt(open: OpenCall, operation: Operation): void {
     const { number } = open.call;
     open.status = 'running';
     open.attempt += 1;
     const { attempt } = open;
-    const client = this.#client();
-    const inner = new InnerCall({
-      ...{ core, operation, client, auth: this.#auth(), label: open.of },
-      address: `run/${id}`,
-      owner: this.#owner(),
-      via: { run: id, call: number, tool },
-      traceparent: this.#attachment && requestContextOf(this.#attachment.ctx).current.span?.traceparent,
-      ended: (outcome) => this.#self.send({ type: 'outcome', number, attempt, outcome }),
-    });
+    const inner = this.#inner(open, operation, (outcome) =>
+      this.#self.send({ type: 'outcome', number, attempt, outcome }),
+    );
     open.inner.push(inner);
     if (!this.#busy) this.#settle();
     inner.start();
   }
 
   /** The client on whose behalf calls are made: it can be asked while a request of it waits, and has no session of its own. */
-  #client(): ClientFacts {
+  #client(takesTasks: boolean): ClientFacts {
     const { caller } = this.#options;
-    const dialect = DIALECTS[LATEST_MODERN];
-    if (!this.#attachment) {
-      const { principal } = caller;
-      return { dialect, info: undefined, capabilities: {}, logLevel: undefined, principal, session: undefined };
-    }
-    const { current } = requestContextOf(this.#attachment.ctx);
-    const { info, capabilities, principal } = current.client;
-    const declared = current.batch ? {} : withoutTasks(capabilities);
-    return { dialect, info, capabilities: declared, logLevel: undefined, principal, session: undefined };
+    const given = this.#attachment && requestContextOf(this.#attachment.ctx).current;
+    const declared = withoutTasks(given && !given.batch ? given.client.capabilities : {});
+    const { extensions } = declared;
+    return {
+      dialect: DIALECTS[LATEST_MODERN],
+      info: given?.client.info,
+      capabilities: takesTasks ? { ...declared, extensions: { ...extensions, [TASKS_EXTENSION]: {} } } : declared,
+      logLevel: undefined,
+      principal: caller.principal,
+      session: undefined,
+    };
   }
 
   /** The owner of connections to mounted servers: that of the calls that the client makes itself. */
@@ -705,6 +732,13 @@ class Run implements Behaviour<RunMail> {
       const { requests, state } = outcome.result;
       Object.assign(open, { requests, requestState: state, round: open.round + 1, status: 'storing' });
       return this.#storeQuestion(open);
+    }
+    if (outcome.ok && outcome.result.kind === 'task created') {
+      const { id, pollMs } = outcome.result.task;
+      Object.assign(open, { task: id, pollMs, status: 'storing' });
+      const { name, digest } = open;
+      this.#know(number, open);
+      return this.#append([{ type: 'following', number, name, digest, task: id }], { type: 'wait stored', number });
     }
     const pending = approvalIn(outcome);
     if (pending && WAITS.has(pending.state)) {
@@ -903,6 +937,7 @@ class Run implements Behaviour<RunMail> {
     const open = this.#open.get(number);
     if (!open) return;
     const { operation, requestState } = open;
+    if (open.task !== undefined) return this.#updateTask(open, open.task, responses);
     if (!operation) return this.#answerSelf(open, responses.ask);
     if (!('input' in operation)) return;
     this.#attempt(open, { ...operation, input: { responses, state: requestState } });
@@ -923,7 +958,10 @@ class Run implements Behaviour<RunMail> {
   #wait(number: number): void {
     const open = this.#open.get(number);
     if (!open) return;
-    if (open.due !== undefined) {
+    if (open.task !== undefined) {
+      open.status = 'following';
+      this.#watchTask(open, 0);
+    } else if (open.due !== undefined) {
       const { clock } = this.#options.core.system;
       open.timer = afterAny(clock, Math.max(0, open.due - this.#date()), () =>
         this.#self.send({ type: 'due', number }),
@@ -936,6 +974,59 @@ class Run implements Behaviour<RunMail> {
         () => this.#self.send({ type: 'decided', number, state: undefined }),
       );
     }
+    if (!this.#busy) this.#settle();
+  }
+
+  // Tasks
+
+  #watchTask(open: OpenCall, ms: number): void {
+    const { number } = open.call;
+    open.timer?.cancel();
+    open.timer = this.#options.core.system.clock.after(ms, () => this.#self.send({ type: 'poll', number }));
+  }
+
+  #poll(number: number): void {
+    const open = this.#open.get(number);
+    if (open?.task === undefined || open.status !== 'following') return;
+    // It looks again with the next sign-in.
+    if (this.#isSignedOut()) return this.#watchTask(open, open.pollMs);
+    this.#lookAtTask(open, { method: 'tasks/get', taskId: open.task });
+  }
+
+  #lookAtTask(open: OpenCall, operation: Operation): void {
+    const { number } = open.call;
+    this.#inner(open, operation, (outcome) => this.#self.send({ type: 'polled', number, outcome })).start();
+  }
+
+  #polled(number: number, outcome: Outcome): void {
+    const open = this.#open.get(number);
+    if (open?.task === undefined || open.status !== 'following') return;
+    if (!outcome.ok || outcome.result.kind !== 'task') {
+      // The answers were taken.
+      if (outcome.ok) return this.#watchTask(open, open.pollMs);
+      return this.#endCall(open, valueOfOutcome({ name: open.of, raw: open.raw, declared: undefined }, outcome));
+    }
+    const { task } = outcome.result;
+    if (task.outcome) {
+      const declared = this.#attachment?.functions.declared(open.of);
+      return this.#endCall(open, valueOfOutcome({ name: open.of, raw: open.raw, declared }, task.outcome));
+    }
+    if (task.status === 'cancelled')
+      return this.#fault(open, {
+        message: `the task of ${open.of} was cancelled`,
+        tool: open.of,
+        carriedOut: 'unknown',
+      });
+    open.text = task.message ?? '';
+    const isAsked = task.status === 'input_required' && Object.keys(task.inputs).length > 0;
+    if (!isAsked) return this.#watchTask(open, open.pollMs);
+    Object.assign(open, { requests: task.inputs, round: open.round + 1, status: 'storing' });
+    this.#storeQuestion(open);
+  }
+
+  #updateTask(open: OpenCall, taskId: string, responses: Readonly<Record<string, unknown>>): void {
+    open.status = 'following';
+    this.#lookAtTask(open, { method: 'tasks/update', taskId, responses });
     if (!this.#busy) this.#settle();
   }
 
@@ -976,7 +1067,7 @@ class Run implements Behaviour<RunMail> {
       });
     if (runs || this.#ready.length > 0) this.#step('call');
     else if (statuses.has('asked') || statuses.has('unsigned')) this.#step('ask');
-    else this.#step(statuses.has('held') ? 'hold' : 'sleep');
+    else this.#step(statuses.has('held') ? 'hold' : statuses.has('following') ? 'follow' : 'sleep');
     if (!runs) this.#askClient();
     this.#rests();
     this.#watch();
@@ -1101,6 +1192,7 @@ class Run implements Behaviour<RunMail> {
     open.waiting?.abort(new Error('the script has ended'));
     for (const inner of open.inner) inner.cancel('the script that made this call has ended');
     if (open.approval !== undefined && open.status === 'held') this.#withdraw(open.approval);
+    if (open.task !== undefined) this.#inner(open, { method: 'tasks/cancel', taskId: open.task }, () => {}).start();
     const began = open.inner.length > 0;
     this.#unfinished.push({ name: open.of, effect: open.effect && began });
   }
@@ -1251,6 +1343,8 @@ function waitOf({ call, of, status, due, text }: OpenCall): string {
       return `call ${call.number} waits for an approval: ${shortened(text, 600)}`;
     case 'asked':
       return `call ${call.number} of ${of} waits for an answer of the user, which this client cannot ask`;
+    case 'following':
+      return `call ${call.number} of ${of} is a task${text === '' ? '' : `: ${shortened(text, 200)}`}`;
     case 'unsigned':
       return `call ${call.number} of ${of} waits for a new sign-in`;
     default:
