@@ -24,10 +24,10 @@ const KEPT_MS = 30 * 86_400_000;
 /** Longest name and value that are stored and shown, in characters of JSON; of a longer value only its digest. */
 const MAX_VALUE = 100;
 /** Stored members, and lines of differences. */
-const MAX_MEMBERS = 50;
+const MAX_MEMBERS = 30;
 const MAX_LINES = 20;
 /** Calls that a server without a durable store compares. */
-const MAX_REMEMBERED = 1_000;
+const MAX_REMEMBERED = 500;
 
 /** A value as JSON, or the digest of a long one. */
 interface LastValue {

@@ -155,3 +155,49 @@ test('diillson/chatcli#1305: a client that never answers holds each call for at 
   assert.equal(made.ran, []);
   await made.server.close();
 });
+
+for (const way of ['a form', 'a page'] as const)
+  test(`sapiom/sapiom-js#468: the deadline of a tool does not count the time in which people decide, in ${way}`, async () => {
+    const made = shop(undefined, { http: HTTP });
+    await load(made, 'ada', '');
+    made.server.tool(
+      'pay',
+      { input: INPUT, timeoutMs: 1_000, approve: { by: 'caller', expiresMs: 600_000 } },
+      async () => {
+        // Almost all of its own time.
+        await new Promise<void>((resolve) => void made.clock.after(900, resolve));
+        return 'paid';
+      },
+    );
+    const client = await connect(made.server, { auth: { principal: 'ada' } });
+    await client.initialize('2025-11-25', { elicitation: way === 'a form' ? { form: {} } : { url: {} } });
+    const call = client.send('tools/call', { name: 'pay', arguments: CALL });
+    const asked = await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create');
+    await made.clock.advance(200_000);
+    const reply = way === 'a form' ? answer('approve') : { action: 'accept' };
+    client.raw(JSON.stringify({ jsonrpc: '2.0', id: isObjectInTest(asked) ? asked.id : 0, result: reply }));
+    await made.clock.advance(200_000);
+    if (way === 'a page') {
+      const [open] = await made.server.approvals.list();
+      const page = await load(made, 'ada', `/${open?.id}`);
+      await load(made, 'ada', `/${open?.id}`, { mark: markIn(page), decision: 'approve' });
+      await made.clock.advance(900);
+    }
+    assert.is(textIn(await call), 'paid');
+    await made.server.close();
+  });
+
+test('UsefulSoftwareCo/executor#1300: a client that comes back in another session finds the approval of its call', async () => {
+  const made = shop({ by: 'caller' });
+  const first = await as(made.server);
+  await first.initialize('2025-11-25', {});
+  const call = { name: 'refund', arguments: CALL };
+  const id = pendingId(await first.send('tools/call', call));
+  await first.close();
+  await made.server.approvals.decide(id, { approver: { principal: 'ada' }, decision: 'approve' });
+  const second = await as(made.server);
+  await second.initialize('2025-11-25', {});
+  assert.is(textIn(await second.send('tools/call', call)), 'refunded');
+  assert.is(made.ran.length, 1);
+  await made.server.close();
+});

@@ -227,6 +227,27 @@ test('a call that its client cancels before its user wants to open the page is w
   await made.server.close();
 });
 
+test('a handler that asks for an approval sends its caller to the page, and continues', async () => {
+  const made = await withPages(undefined);
+  made.server.tool('pay', { input: { type: 'object' } }, async (_, ctx) => {
+    const { approvers } = await ctx.approve({ title: 'Pay for 17', show: { total: 125 } });
+    return `paid, approved by ${approvers.join()}`;
+  });
+  const client = await as(made.server);
+  const pay = (more: JsonObject = {}): Promise<JsonObject> =>
+    client.modern('tools/call', { name: 'pay', arguments: {}, ...more }, { [META.clientCapabilities]: OPENS });
+  const asked = await pay();
+  assert.match(String(paramsOf(asked).message), /^Pay for 17: a call of the tool pay waits for you/);
+  const { key, state } = questionOf(asked);
+  const call = pay({ requestState: state, inputResponses: { [key]: ACCEPT } });
+  await settled();
+  const { id } = await theOnly(made.server);
+  assert.match((await load(made, 'ada', `/${id}`)).text, /Its handler asks for:\n\{\n {2}&#34;total&#34;: 125/);
+  await decideOnPage(made, 'approve');
+  assert.is(textIn(await call), 'paid, approved by ada');
+  await made.server.close();
+});
+
 test('a text that is too long for a form is shown on the page, to a client that opens pages', async () => {
   const made = await withPages({ by: 'caller' });
   const client = await as(made.server);

@@ -23,7 +23,29 @@ interface Report {
   check(text: string, isError: boolean | undefined, request: RawRequest | undefined, told: readonly string[]): void;
 }
 
+const JSON_BODY = { required: true, type: 'application/json', kind: 'json', encoding: {}, files: [] } as const;
+
 const REPORTS: readonly Report[] = [
+  {
+    of: 'PrefectHQ/fastmcp#4924',
+    holds: 'a null in a body is sent, and a member that is absent is not',
+    options: { request: { method: 'PATCH', path: '/x', body: JSON_BODY } },
+    args: { body: { due: null, note: 'x' } },
+    check: (_, __, request) => assert.is(String(request?.body), '{"due":null,"note":"x"}'),
+  },
+  {
+    of: 'Azure/MCP#38',
+    holds: 'a path, a query and a body of one call are all sent',
+    options: {
+      request: {
+        ...{ method: 'POST', path: '/carts/{cartId}', body: JSON_BODY },
+        parameters: [parameterOf('cartId', 'path'), parameterOf('api-version', 'query')],
+      },
+    },
+    args: { cartId: 'a b', 'api-version': '1', body: { qty: 2 } },
+    check: (_, __, request) =>
+      assert.equal([request?.path, String(request?.body)], ['/v1/carts/a%20b?api-version=1', '{"qty":2}']),
+  },
   {
     of: 'PrefectHQ/fastmcp#5060',
     holds: 'a list with a delimiter is one parameter',
