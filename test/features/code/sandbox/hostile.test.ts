@@ -49,7 +49,7 @@ const probe = (global: string): string =>
   `const found = ${global};\nreturn [typeof found.process, typeof found.require, typeof found.Buffer, typeof found.WebAssembly, typeof found.host];`;
 const returnsHost = new RegExp(`^returned ${HOST.replace(/[[\]]/g, '\\$&')}$`);
 
-table('constructors, evaluation and imports lead to nothing outside', [
+table('S-130: constructors, evaluation and imports lead to nothing outside', [
   [probe('globalThis'), returnsHost],
   [probe('(function () { return this })()'), returnsHost],
   [probe('new Function("return this")()'), returnsHost],
@@ -95,7 +95,7 @@ table('constructors, evaluation and imports lead to nothing outside', [
 ]);
 
 table(
-  'loops, promises and regular expressions that never end are stopped, and cannot catch it',
+  'S-131: loops, promises and regular expressions that never end are stopped, and cannot catch it',
   [
     ['while (true) {}', TIME],
     ['for (;;) try { for (;;); } catch {} finally { continue }', TIME],
@@ -129,7 +129,7 @@ table(
 );
 
 table(
-  'operations that reach no interrupt end their thread, and the next script runs',
+  'S-131: operations that reach no interrupt end their thread, and the next script runs',
   [
     // quickjs-emscripten 219.
     ["return new Array(1_000_000_000) + ''", TIME],
@@ -139,7 +139,7 @@ table(
   'hasty',
 );
 
-table('memory is bounded, however it is taken', [
+table('S-131: memory is bounded, however it is taken', [
   ['const a = []; for (;;) a.push("x".repeat(1e5) + a.length)', MEMORY],
   ['const a = []; for (;;) try { a.push(new Uint8Array(5e5)) } catch {}', MEMORY],
   ['let a = [1]; for (;;) a = a.concat(a)', /^stopped (memory|processor time)$/],
@@ -171,7 +171,7 @@ table('memory is bounded, however it is taken', [
   ],
 ]);
 
-table('changed prototypes and globals change the view of the script only', [
+table('S-132: changed prototypes and globals change the view of the script only', [
   ['Promise.prototype.then = () => { throw 1 }; return await shop.a()', /^returned 5$/, [value(1, '5')]],
   [
     'Object.defineProperty(Promise.prototype, "constructor", { get() { return function () { throw 1 } } }); return (async () => 7)()',
@@ -243,7 +243,7 @@ table('changed prototypes and globals change the view of the script only', [
   ],
 ]);
 
-table('groups, calls and deliveries cannot be forged', [
+table('S-132: groups, calls and deliveries cannot be forged', [
   ['shop.list = 1; delete shop.list; Object.defineProperty(shop, "list", { value: 1 })', /^threw TypeError/],
   [
     'return [Object.keys(shop), Object.getPrototypeOf(shop), typeof shop.then, typeof shop[Symbol.iterator], typeof shop.__proto__, JSON.stringify(shop)]',

@@ -64,7 +64,7 @@ return Math.random();`;
   assert.match(endOf(repeated), /^returned 0\.\d+$/);
 });
 
-test('scripts of several principals take turns, and one principal leaves a thread to the others', async () => {
+test('S-133: scripts of several principals take turns, and one principal leaves a thread to the others', async () => {
   const boxes = sandboxes({ sliceMs: 200 });
   const ends: string[] = [];
   const run = async (name: string, principal: string, code: string): Promise<void> => {

@@ -58,7 +58,7 @@ test('types are removed if this Node can, and the lines stay', () => {
   assert.ok(typed && plain);
   assert.equal(withoutTypes(typed, strip)?.source, typed.source.replace(': number', '        '));
   assert.is(withoutTypes(plain, strip), undefined, 'without types there is nothing to do');
-  assert.is(withoutTypes(typed, undefined), undefined);
+  assert.is(withoutTypes(typed, null), undefined, 'this Node cannot');
   const failing = () => {
     throw new SyntaxError('no');
   };
