@@ -4,34 +4,20 @@
  */
 import { type ScriptRunEvent, type ScriptRunState, scriptRunMachine } from '../../../../machines/script-run.ts';
 import { CannotAsk } from '../../../core/execution/input-errors.ts';
-import {
-  becomeTask,
-  type CallOwner,
-  isTask,
-  ownerOfCall,
-  requestContextOf,
-} from '../../../core/execution/request-context.ts';
+import { becomeTask, isTask, requestContextOf } from '../../../core/execution/request-context.ts';
 import { type Actor, type Behaviour, spawn } from '../../../core/kernel/actor.ts';
-import { afterAny, isoOf, type Timer } from '../../../core/kernel/clock.ts';
+import { afterAny, type Timer } from '../../../core/kernel/clock.ts';
 import { durationOf } from '../../../core/kernel/duration.ts';
 import type { Charted, Facts, Waits } from '../../../core/kernel/inspection/records.ts';
 import type { Reservation } from '../../../core/kernel/quota.ts';
-import { sha256 } from '../../../core/kernel/sha256.ts';
 import { step } from '../../../core/kernel/step.ts';
-import { type Auth, restoredAuth } from '../../../core/messages/auth.ts';
-import type { ClientFacts } from '../../../core/messages/client-facts.ts';
-import type { InputRequest, Reply } from '../../../core/messages/client-input.ts';
+import type { Reply } from '../../../core/messages/client-input.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import type { Outcome } from '../../../core/messages/results.ts';
-import { DIALECTS } from '../../../core/protocol/dialects/index.ts';
 import { ErrorCode, isProtocolError } from '../../../core/protocol/errors.ts';
 import { heapBytes } from '../../../core/protocol/heap.ts';
 import { isJsonObject, isObject, type JsonValue, messageOf, shortened } from '../../../core/protocol/json.ts';
-import { META } from '../../../core/protocol/meta.ts';
 import type { Operation } from '../../../core/protocol/operations.ts';
-import { LATEST_MODERN } from '../../../core/protocol/revisions.ts';
-import { TASKS_EXTENSION } from '../../../core/protocol/task-params.ts';
-import type { ClientCapabilities } from '../../../core/protocol/types.ts';
 import type { Core } from '../../../core/server/feature.ts';
 import { toText } from '../../../core/store/serialize.ts';
 import type { ApprovalService } from '../../approvals/approvals.feature.ts';
@@ -43,7 +29,10 @@ import type { Delivery, Script, ScriptCall, ScriptEnd, ScriptFault, ScriptSlice 
 import { type CallValue, valueOfOutcome } from './call-value.ts';
 import { hasEffect } from './effects.ts';
 import { InnerCall } from './inner-call.ts';
-import type { CallIdentity, RunEvent, RunJournal, StoredCaller } from './run-journal.ts';
+import { approvalIn, endedOf, type OpenCall, openCall, unknownOutcome, waitOf } from './open-call.ts';
+import { RecordedCalls } from './recorded-calls.ts';
+import { callingAuth, callingClient, callingOwner } from './run-caller.ts';
+import type { RunEvent, RunJournal, StoredCaller } from './run-journal.ts';
 import type { Attachment, Departure, RunMail, ScriptEngine } from './run-messages.ts';
 import {
   argumentsIn,
@@ -104,48 +93,6 @@ const MAX_LOGS = 400;
 
 const WAITS: ReadonlySet<string> = new Set(['asked', 'partly approved']);
 
-/** A call of the script without an end. */
-interface OpenCall extends CallIdentity {
-  readonly call: ScriptCall;
-  /** `group.function`, without `.raw`; or the name of a helper. */
-  readonly of: string;
-  readonly raw: boolean;
-  readonly operation: Operation | undefined;
-  readonly effect: boolean;
-  readonly repeatable: boolean;
-  /** Its tool runs only as a task. */
-  readonly asTask: boolean;
-  status: 'queued' | 'unsigned' | 'storing' | 'running' | 'asked' | 'held' | 'following' | 'sleeping';
-  attempt: number;
-  /** The attempts whose handlers may run. */
-  readonly inner: InnerCall[];
-  round: number;
-  requests: Readonly<Record<string, InputRequest>>;
-  requestState: string | undefined;
-  /** The request whose client is asked. */
-  askedBy: Attachment | undefined;
-  approval: string | undefined;
-  /** The task that it has become, and milliseconds between two looks at it. */
-  task: string | undefined;
-  pollMs: number;
-  /** The reason of its wait, in words. */
-  text: string;
-  due: number | undefined;
-  timer: Timer | undefined;
-  waiting: AbortController | undefined;
-}
-
-/** The last events of a call without an end, as the journal has them. */
-interface Restored {
-  started: boolean;
-  resumed: string | undefined;
-  asked: Extract<RunEvent, { type: 'asked' }> | undefined;
-  answered: Extract<RunEvent, { type: 'answered' }> | undefined;
-  held: Extract<RunEvent, { type: 'held' }> | undefined;
-  following: Extract<RunEvent, { type: 'following' }> | undefined;
-  sleeping: Extract<RunEvent, { type: 'sleeping' }> | undefined;
-}
-
 /** The end of a call that the script has not learned. */
 interface Ready {
   readonly open: OpenCall;
@@ -184,14 +131,14 @@ class Run implements Behaviour<RunMail> {
   #functions: CallableFunctions | undefined;
   /** The calls without an end, by number. */
   readonly #open = new Map<number, OpenCall>();
-  readonly #restored = new Map<number, Restored>();
-  /** The identities of calls that the journal has. */
-  readonly #known = new Map<number, CallIdentity>();
+  readonly #recorded: RecordedCalls;
   readonly #delivered = new Set<number>();
   readonly #deliveries: Delivery[] = [];
   #ready: Ready[] = [];
   readonly #ended: EndedCall[] = [];
-  /** The ends of calls that the script does not await. */
+  /** The calls without a result when the script ended. */
+  readonly #unfinished: { readonly name: string; readonly effect: boolean }[] = [];
+  /** The highest number of a call so far. */
   #highest = 0;
   #denials = 0;
   #at: number;
@@ -216,7 +163,9 @@ class Run implements Behaviour<RunMail> {
     this.#self = self;
     this.#at = script.startedAt;
     this.#until = script.startedAt + core.limits.codeOpenMs;
-    for (const event of before) this.#restore(event);
+    this.#recorded = new RecordedCalls(before);
+    for (const { delivery, name, effect } of this.#recorded.deliveries) this.#took(delivery, name, effect);
+    this.#until = Math.max(this.#until, this.#recorded.due + core.limits.codeOpenMs);
     this.#expire();
   }
 
@@ -324,61 +273,6 @@ class Run implements Behaviour<RunMail> {
     this.#conclude();
   }
 
-  // Restoring
-
-  #restore(event: RunEvent): void {
-    switch (event.type) {
-      case 'begun':
-      case 'ended':
-        return;
-      case 'delivered': {
-        const { number, name, digest, effect, type: _, ...given } = event;
-        const delivery: Delivery = { number, ...given };
-        this.#know(number, { name, digest });
-        this.#restored.delete(number);
-        this.#took(delivery, name, effect === true);
-        return;
-      }
-      case 'answered':
-        this.#restoredOf(event.number).answered = event;
-        return;
-      case 'started': {
-        const restored = this.#restoredOf(event.number);
-        restored.started = true;
-        restored.resumed = event.approval;
-        break;
-      }
-      case 'asked':
-        Object.assign(this.#restoredOf(event.number), { asked: event, answered: undefined });
-        break;
-      case 'held':
-        Object.assign(this.#restoredOf(event.number), { held: event, resumed: undefined });
-        break;
-      case 'following':
-        Object.assign(this.#restoredOf(event.number), { following: event, asked: undefined });
-        break;
-      case 'sleeping':
-        this.#restoredOf(event.number).sleeping = event;
-        this.#until = Math.max(this.#until, event.due + this.#options.core.limits.codeOpenMs);
-    }
-    this.#know(event.number, event);
-  }
-
-  #restoredOf(number: number): Restored {
-    const found = this.#restored.get(number);
-    if (found) return found;
-    const created: Restored = {
-      ...{ started: false, resumed: undefined, asked: undefined, answered: undefined },
-      ...{ held: undefined, following: undefined, sleeping: undefined },
-    };
-    this.#restored.set(number, created);
-    return created;
-  }
-
-  #know(number: number, { name, digest }: CallIdentity): void {
-    this.#known.set(number, { name, digest });
-  }
-
   // Computing
 
   #begin(): void {
@@ -418,7 +312,7 @@ class Run implements Behaviour<RunMail> {
     this.#refused = 0;
     if (!slice) return this.#begin();
     if (whole) {
-      const strays = this.#strays(slice.calls);
+      const strays = this.#recorded.strays(slice.calls);
       if (strays !== undefined) return this.#stop('dropped', strays);
       // They are those of the whole way.
       this.#logs.length = 0;
@@ -440,19 +334,6 @@ class Run implements Behaviour<RunMail> {
     return this.#end !== undefined;
   }
 
-  /** Compares the calls of a script that runs again with those of the journal. @returns the first difference */
-  #strays(calls: readonly ScriptCall[]): string | undefined {
-    const now = new Map(calls.map((call) => [call.number, call]));
-    let last = 0;
-    for (const [number, { name, digest }] of [...this.#known].sort(([a], [b]) => a - b)) {
-      const call = now.get(number);
-      const same = call !== undefined && call.name === name && digestOf(call) === digest;
-      if (!same) return `it took another way after call ${last}, when it ran again; nothing after it was done`;
-      last = number;
-    }
-    return undefined;
-  }
-
   /** Gives the script what it may learn now, if its engine is free. */
   #pump(): void {
     if (this.#over || this.#busy || this.#end) return;
@@ -469,7 +350,7 @@ class Run implements Behaviour<RunMail> {
       deliveries.push(delivery);
       const { name, digest, effect } = open;
       events.push({ type: 'delivered', name, digest, ...(effect ? { effect: true } : {}), ...delivery });
-      this.#know(number, open);
+      this.#recorded.know(number, open);
       this.#took(delivery, open.of, effect);
     }
     const bytes = deliveries.reduce((sum, delivery) => sum + heapBytes(delivery), 0);
@@ -516,15 +397,7 @@ class Run implements Behaviour<RunMail> {
         'calls',
         `it made more than ${core.limits.codeCalls} calls (the server's option is limits.codeCalls). Use a function that takes many items, or do the work in several scripts`,
       );
-    const raw = name.endsWith('.raw') && name.split('.').length > 2;
-    const of = raw ? name.slice(0, -'.raw'.length) : name;
-    const open: OpenCall = {
-      ...{ call, name, digest: digestOf(call), of, raw, operation: undefined, effect: false, repeatable: true },
-      asTask: false,
-      ...{ status: 'queued', attempt: 0, inner: [], round: 0, requests: {}, requestState: undefined },
-      ...{ askedBy: undefined, approval: undefined, task: undefined, pollMs: this.#options.core.limits.taskPollMs },
-      ...{ text: '', due: undefined, timer: undefined, waiting: undefined },
-    };
+    const open = openCall(call, core.limits.taskPollMs);
     this.#open.set(number, open);
     const args = argumentsIn(call.arguments);
     if (!args) return this.#fault(open, { message: `${name}: expected arguments that are JSON` });
@@ -589,8 +462,7 @@ class Run implements Behaviour<RunMail> {
   /** Continues a call of an earlier process, or begins one. */
   #enter(open: OpenCall): void {
     const { number } = open.call;
-    const restored = this.#restored.get(number);
-    this.#restored.delete(number);
+    const restored = this.#recorded.take(number);
     open.task = restored?.following?.task;
     // Its task has the questions, and the answers that it has got.
     if (open.task !== undefined) return this.#wait(number);
@@ -637,7 +509,7 @@ class Run implements Behaviour<RunMail> {
     open.status = 'storing';
     if (!open.effect) return this.#send(open.call.number);
     const { name, digest, call } = open;
-    this.#know(call.number, open);
+    this.#recorded.know(call.number, open);
     this.#append([{ type: 'started', number: call.number, name, digest }], {
       type: 'start stored',
       number: call.number,
@@ -653,7 +525,7 @@ class Run implements Behaviour<RunMail> {
   }
 
   #isSignedOut(): boolean {
-    const expiresAt = this.#auth()?.expiresAt;
+    const expiresAt = this.#options.caller.auth?.expiresAt;
     return !this.#attachment && expiresAt !== undefined && expiresAt <= this.#date();
   }
 
@@ -673,12 +545,12 @@ class Run implements Behaviour<RunMail> {
 
   /** A request on behalf of a call. */
   #inner(open: OpenCall, operation: Operation, ended: (outcome: Outcome) => void): InnerCall {
-    const { core, id, tool } = this.#options;
+    const { core, id, tool, caller } = this.#options;
     return new InnerCall({
-      ...{ core, operation, auth: this.#auth(), label: open.of, ended },
-      client: this.#client(open.asTask),
+      ...{ core, operation, auth: callingAuth(caller, this.#attachment), label: open.of, ended },
+      client: callingClient(caller, this.#attachment, open.asTask),
       address: `run/${id}`,
-      owner: this.#owner(),
+      owner: callingOwner(caller, this.#attachment),
       via: { run: id, call: open.call.number, tool },
       traceparent: this.#attachment && requestContextOf(this.#attachment.ctx).current.span?.traceparent,
     });
@@ -697,34 +569,6 @@ class Run implements Behaviour<RunMail> {
     inner.start();
   }
 
-  /** The client on whose behalf calls are made: it can be asked while a request of it waits, and has no session of its own. */
-  #client(takesTasks: boolean): ClientFacts {
-    const { caller } = this.#options;
-    const given = this.#attachment && requestContextOf(this.#attachment.ctx).current;
-    const declared = withoutTasks(given && !given.batch ? given.client.capabilities : {});
-    const { extensions } = declared;
-    return {
-      dialect: DIALECTS[LATEST_MODERN],
-      info: given?.client.info,
-      capabilities: takesTasks ? { ...declared, extensions: { ...extensions, [TASKS_EXTENSION]: {} } } : declared,
-      logLevel: undefined,
-      principal: caller.principal,
-      session: undefined,
-    };
-  }
-
-  /** The owner of connections to mounted servers: that of the calls that the client makes itself. */
-  #owner(): Pick<CallOwner, 'key' | 'several'> {
-    if (this.#attachment) return ownerOfCall(this.#attachment.ctx);
-    return { key: `principal/${this.#options.caller.principal}`, several: true };
-  }
-
-  #auth(): Auth | undefined {
-    const { auth } = this.#options.caller;
-    if (this.#attachment) return requestContextOf(this.#attachment.ctx).current.auth;
-    return auth && restoredAuth(auth);
-  }
-
   #outcome(number: number, attempt: number, outcome: Outcome): void {
     const open = this.#open.get(number);
     if (!open || open.attempt !== attempt) return;
@@ -737,7 +581,7 @@ class Run implements Behaviour<RunMail> {
       const { id, pollMs } = outcome.result.task;
       Object.assign(open, { task: id, pollMs, status: 'storing' });
       const { name, digest } = open;
-      this.#know(number, open);
+      this.#recorded.know(number, open);
       return this.#append([{ type: 'following', number, name, digest, task: id }], { type: 'wait stored', number });
     }
     const pending = approvalIn(outcome);
@@ -793,14 +637,13 @@ class Run implements Behaviour<RunMail> {
       });
     const { number } = open.call;
     const { name, digest } = open;
-    const restored = this.#restored.get(number)?.sleeping;
-    this.#restored.delete(number);
+    const restored = this.#recorded.take(number)?.sleeping;
     open.due = restored?.due ?? this.#date() + Math.ceil(ms);
     this.#until = Math.max(this.#until, open.due + limits.codeOpenMs);
     this.#expire();
     open.status = 'sleeping';
     if (restored) return this.#wait(number);
-    this.#know(number, open);
+    this.#recorded.know(number, open);
     this.#append([{ type: 'sleeping', number, name, digest, due: open.due }], { type: 'wait stored', number });
   }
 
@@ -819,7 +662,7 @@ class Run implements Behaviour<RunMail> {
   /** A question of the script itself. */
   #askSelf(open: OpenCall, [message, schema]: readonly JsonValue[]): void {
     const { number } = open.call;
-    const restored = this.#restored.get(number);
+    const restored = this.#recorded.look(number);
     if (typeof message !== 'string' || message === '' || (schema !== undefined && !isJsonObject(schema)))
       return this.#fault(open, {
         message:
@@ -846,7 +689,7 @@ class Run implements Behaviour<RunMail> {
   #storeQuestion(open: OpenCall): void {
     const { name, digest, round, requests, requestState: state } = open;
     const { number } = open.call;
-    this.#know(number, open);
+    this.#recorded.know(number, open);
     const asked = {
       type: 'asked',
       number,
@@ -928,7 +771,8 @@ class Run implements Behaviour<RunMail> {
   /** Ends a call that waits for an answer that will not come. */
   #abandon(open: OpenCall, message: string): void {
     for (const inner of open.inner) inner.cancel(message);
-    const carriedOut = open.requestState === undefined || !open.effect ? false : ('unknown' as const);
+    const hasBegun = open.requestState !== undefined || open.task !== undefined;
+    const carriedOut = open.effect && hasBegun ? ('unknown' as const) : false;
     this.#fault(open, { message, tool: open.of, carriedOut });
   }
 
@@ -1142,11 +986,8 @@ class Run implements Behaviour<RunMail> {
     if (!attachment || isTask(attachment.ctx)) return;
     const { core, settings } = this.#options;
     const { clock } = core.system;
-    const isAsked = [...this.#open.values()].some(
-      ({ status, askedBy }) => status === 'asked' && askedBy === attachment,
-    );
-    const waits = this.#state.hasTag('waiting') && !this.#isAsking();
-    if (isAsked && !waits) return;
+    if (this.#isAsking()) return;
+    const waits = this.#state.hasTag('waiting');
     const { deadline } = requestContextOf(attachment.ctx).current;
     const left = Math.max(0, deadline - clock.now() - MARGIN_MS);
     // Waiting does not help if this client cannot do what is missing.
@@ -1183,8 +1024,6 @@ class Run implements Behaviour<RunMail> {
     this.#step('call');
     this.#finish = clock.after(UNAWAITED_MS, () => this.#self.send({ type: 'finish' }));
   }
-
-  #unfinished: { readonly name: string; readonly effect: boolean }[] = [];
 
   #drop(open: OpenCall): void {
     this.#open.delete(open.call.number);
@@ -1312,10 +1151,6 @@ class Run implements Behaviour<RunMail> {
   }
 }
 
-function endedOf({ call, of, effect }: OpenCall, given: CallValue): EndedCall {
-  return { number: call.number, name: of, effect, fault: 'error' in given ? given.error : undefined };
-}
-
 const EVENT_OF_END = {
   returned: 'return',
   threw: 'fail',
@@ -1324,58 +1159,10 @@ const EVENT_OF_END = {
   cancelled: 'cancel',
 } as const;
 
-function digestOf({ arguments: args }: ScriptCall): string {
-  return sha256(args);
-}
-
-function unknownOutcome(of: string): ScriptFault {
-  return {
-    message: `the server restarted during the call of ${of}, and it is not known whether it was carried out. Find out before you call it again`,
-    ...{ tool: of, carriedOut: 'unknown' },
-  };
-}
-
-function waitOf({ call, of, status, due, text }: OpenCall): string {
-  switch (status) {
-    case 'sleeping':
-      return `it sleeps until ${isoOf(due ?? 0)}`;
-    case 'held':
-      return `call ${call.number} waits for an approval: ${shortened(text, 600)}`;
-    case 'asked':
-      return `call ${call.number} of ${of} waits for an answer of the user, which this client cannot ask`;
-    case 'following':
-      return `call ${call.number} of ${of} is a task${text === '' ? '' : `: ${shortened(text, 200)}`}`;
-    case 'unsigned':
-      return `call ${call.number} of ${of} waits for a new sign-in`;
-    default:
-      return `call ${call.number} of ${of} is running`;
-  }
-}
-
 /** Machines take a key by which an event happens once. */
 function hasKey(
   element: { readonly access?: { readonly machine?: unknown } | undefined } | undefined,
   args: Readonly<Record<string, JsonValue>>,
 ): boolean {
   return element?.access?.machine !== undefined && typeof args.idempotencyKey === 'string';
-}
-
-/** A call of a script returns its result; its task is the run. */
-function withoutTasks(capabilities: ClientCapabilities): ClientCapabilities {
-  const { extensions } = capabilities;
-  if (!isObject(extensions) || !Object.hasOwn(extensions, TASKS_EXTENSION)) return capabilities;
-  const { [TASKS_EXTENSION]: _, ...others } = extensions;
-  return { ...capabilities, extensions: others };
-}
-
-/** The approval for which a call waits, or which was refused. */
-function approvalIn(
-  outcome: Outcome,
-): { readonly id: string; readonly state: string; readonly text: string } | undefined {
-  if (!outcome.ok || outcome.result.kind !== 'call' || outcome.result.result.isError !== true) return undefined;
-  const { _meta: meta, content } = outcome.result.result;
-  const approval = isObject(meta) ? meta[META.approval] : undefined;
-  if (!isObject(approval) || typeof approval.id !== 'string' || typeof approval.state !== 'string') return undefined;
-  const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
-  return { id: approval.id, state: approval.state, text };
 }
