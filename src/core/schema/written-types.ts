@@ -461,7 +461,7 @@ function union(types: readonly string[]): string {
 
 /** A type that others may stand beside: with parentheses if an operator is outside of its braces and texts. */
 function grouped(type: string): string {
-  const outside = type.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\/\*.*?\*\//g, '""');
+  const outside = type.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\/\*.*?\*\/|\/\/[^\n]*/g, '""');
   let depth = 0;
   for (const [at, character] of [...outside].entries()) {
     if ('{[('.includes(character)) depth += 1;

@@ -190,7 +190,10 @@ export class CallerFunctions implements CallableFunctions {
 
   /** The lines of a search, or, without a query, the groups. */
   async search(query: string, limit: number): Promise<string> {
-    if (query.trim() === '') return this.#overview();
+    if (query.trim() === '') return this.#overview(this.#visible);
+    const group = this.#visible.filter((each) => each.group === query.trim());
+    // The best of a thousand functions for the name of their group are any of them.
+    if (group.length > limit) return this.#overview(group);
     const byName = new Map(this.#visible.map((each) => [each.whole, each]));
     const { tools, matches, unmatched } = await this.#search(query, limit, (whole) => byName.has(whole));
     const exact = this.#find(query.trim());
@@ -270,9 +273,9 @@ export class CallerFunctions implements CallableFunctions {
   }
 
   /** The groups with the numbers of their functions, by tag if they have any. */
-  #overview(): string {
+  #overview(functions: readonly ScriptFunction[]): string {
     const groups = new Map<string, { count: number; readonly tags: Map<string, number> }>();
-    for (const each of this.#visible) {
+    for (const each of functions) {
       const group = groups.get(each.group) ?? { count: 0, tags: new Map() };
       group.count += 1;
       for (const tag of each.documented()?.tags ?? []) group.tags.set(tag, (group.tags.get(tag) ?? 0) + 1);
@@ -285,7 +288,7 @@ export class CallerFunctions implements CallableFunctions {
       return `${group}: ${count} function${count === 1 ? '' : 's'}${shown.length === 0 ? '' : ` (${shown.join(', ')}${more > 0 ? `, ${more} more tags` : ''})`}`;
     });
     if (lines.length === 0) return 'There are no functions.';
-    return [...lines.slice(0, MAX_GROUPS), 'Search with a query, such as words of a group or tag.'].join('\n');
+    return [...lines.slice(0, MAX_GROUPS), 'Search with words of what a function does, or of a tag.'].join('\n');
   }
 }
 

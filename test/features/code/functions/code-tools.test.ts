@@ -82,10 +82,14 @@ for (const eras of ['legacy', 'modern'] as const)
     );
     assert.is(
       await said(client, 'search_functions'),
-      'my_shop: 2 functions\ntracker: 1 function\nSearch with a query, such as words of a group or tag.',
+      'my_shop: 2 functions\ntracker: 1 function\nSearch with words of what a function does, or of a tag.',
     );
     assert.is((await said(client, 'search_functions', { query: 'orders of a customer' })).split('\n')[0], ORDERS);
     assert.equal((await said(client, 'search_functions', { query: 'my_shop' })).split('\n').sort(), [ORDERS, REFUND]);
+    assert.is(
+      await said(client, 'search_functions', { query: 'my_shop', limit: 1 }),
+      'my_shop: 2 functions\nSearch with words of what a function does, or of a tag.',
+    );
     assert.is(
       await said(client, 'search_functions', { query: 'open a ticket', limit: 1 }),
       'tracker.create_issue({ title }) ! – Creates an issue.\n1 more match less well.',

@@ -66,6 +66,13 @@ const TYPES: readonly (readonly [why: string, input: JsonObject, declaration: st
     'f(args: {\n    a: string; // The name.\n    b?: number; // Default: 30.\n  }): Promise<unknown>;',
   ],
   [
+    'a tuple of an object whose comment has brackets',
+    object({
+      a: { type: 'array', prefixItems: [A, { ...object({ b: { ...A, description: '} | (' } }), nullable: true }] },
+    }),
+    'f(args?: { a?: [string?, ({\n      b?: string; // } | (\n    } | null)?, ...unknown[]] }): Promise<unknown>;',
+  ],
+  [
     'alternatives of parameters',
     { type: 'object', anyOf: [object({ a: A }, { required: ['a'] }), object({ b: A }, { required: ['b'] })] },
     'f(args: { a: string } | { b: string }): Promise<unknown>;',
