@@ -45,6 +45,8 @@ export interface ApprovalAskingOptions {
   readonly interactive: InteractiveRequests;
   /** The address of the page of an approval, for people who sign in; undefined if this server has none. */
   pageOf(id: string): string | undefined;
+  /** Opens the page of an approval for the user of this machine. @returns its address, which is a secret of their client */
+  localPageOf(id: string): Promise<string>;
 }
 
 /** The terms of a demand now, or the result of a call that must not run. */
@@ -82,7 +84,7 @@ const SESSION_MS = 86_400_000;
 const MARGIN_MS = 1_000;
 
 /** The ways of a client to ask its user. */
-type Channel = { readonly kind: 'form' } | { readonly kind: 'page'; readonly url: string };
+type Channel = { readonly kind: 'form' } | { readonly kind: 'page'; readonly mark: string; url(): Promise<string> };
 
 const FORM: InputRequest = { method: 'elicitation/create', params: {} };
 const PAGE: InputRequest = { method: 'elicitation/create', params: { mode: 'url' } };
@@ -328,9 +330,13 @@ export class ApprovalAsking {
     const fits = approval === undefined || approval.text.length <= MAX_FORM;
     if (fits && !cannotAsk(FORM, capabilities)) return { kind: 'form' };
     // A page must know the person in the browser.
-    if (principal === ANONYMOUS || principal === LOCAL || cannotAsk(PAGE, capabilities)) return undefined;
-    const url = this.#options.pageOf(approval?.id ?? '');
-    return url === undefined ? undefined : { kind: 'page', url };
+    if (principal === ANONYMOUS || cannotAsk(PAGE, capabilities)) return undefined;
+    const { pageOf, localPageOf, table } = this.#options;
+    const id = approval?.id ?? '';
+    // The port of an earlier process is closed: this one asks again.
+    if (principal === LOCAL) return { kind: 'page', mark: `${table.process}-`, url: () => localPageOf(id) };
+    const url = pageOf(id);
+    return url === undefined ? undefined : { kind: 'page', mark: '', url: () => Promise.resolve(url) };
   }
 
   /** True if the call outlives its request, so that it can wait for other people. */
@@ -354,9 +360,10 @@ export class ApprovalAsking {
     const decided = table.wait(id, elsewhere.signal);
     // The server keys the name: no client knows it before it is asked, so that an answer in advance meets no question.
     const mark = core.keys.ring.fingerprint({ approval: id });
-    const name = `approval-${channel.kind === 'page' ? 'page-' : ''}${mark}`;
+    const name = `approval-${channel.kind === 'page' ? `page-${channel.mark}` : ''}${mark}`;
     try {
-      const asked = askVerbatim(ctx, { [name]: questionOf(approval, channel, mark) }, elsewhere.signal);
+      const question = await questionOf(approval, channel, mark);
+      const asked = askVerbatim(ctx, { [name]: question }, elsewhere.signal);
       asked.catch(() => {});
       const first = await Promise.race([asked, decided]);
       if (isApproval(first)) {
@@ -627,14 +634,19 @@ function isUsed({ state, part }: StoredApproval): boolean {
   return state === 'used' || state === 'unknown' || (part !== undefined && (state === 'done' || state === 'failed'));
 }
 
-function questionOf({ title, tool, text, remembers }: StoredApproval, channel: Channel, mark: string): InputRequest {
+async function questionOf(
+  { title, tool, text, remembers }: StoredApproval,
+  channel: Channel,
+  mark: string,
+): Promise<InputRequest> {
   if (channel.kind === 'form')
     return {
       method: 'elicitation/create',
       params: { message: text, requestedSchema: formOf(remembers?.text) },
     };
   const message = pageText(title, tool);
-  return { method: 'elicitation/create', params: { mode: 'url', message, url: channel.url, elicitationId: mark } };
+  const url = await channel.url();
+  return { method: 'elicitation/create', params: { mode: 'url', message, url, elicitationId: mark } };
 }
 
 function isAccepted(reply: Reply): boolean {

@@ -19,8 +19,11 @@ const UNKNOWN =
 export class ApprovalPages {
   readonly #approvals: Approvals;
   readonly #keys: StateKeys;
+  readonly #isListed: boolean;
 
-  constructor(approvals: Approvals, keys: StateKeys) {
+  /** @param isListed there is a list of approvals beside their pages */
+  constructor(approvals: Approvals, keys: StateKeys, isListed = true) {
+    this.#isListed = isListed;
     this.#approvals = approvals;
     this.#keys = keys;
   }
@@ -69,7 +72,10 @@ export class ApprovalPages {
     // A person who has nothing to do with it does not learn if it exists.
     if (!approval || !(mayDecide || isConcerned(approval, person))) return sentence(404, UNKNOWN);
     const bound = [FORM_SCOPE, id, person.principal];
-    if (form === undefined) return onePage(approval, person, mayDecide ? this.#keys.ring.seal(true, bound) : undefined);
+    if (form === undefined) {
+      const mark = mayDecide ? this.#keys.ring.seal(true, bound) : undefined;
+      return onePage(approval, person, mark, this.#isListed);
+    }
     const fields = new URLSearchParams(form);
     // The form of another page has no such mark, even if that page knows the address.
     if (!this.#keys.ring.open(fields.get('mark') ?? '', bound).ok)
@@ -103,7 +109,7 @@ function idIn(rest: string): string {
 }
 
 /** @param mark permits a decision; undefined for a person who may not decide now */
-function onePage(approval: Approval, person: Auth, mark: string | undefined): PersonPage {
+function onePage(approval: Approval, person: Auth, mark: string | undefined, isListed: boolean): PersonPage {
   const { state, text, title, given, by, ended, remembers } = approval;
   const missing = by
     .filter((each) => each.missing > 0)
@@ -127,12 +133,17 @@ function onePage(approval: Approval, person: Auth, mark: string | undefined): Pe
   return plainPage(
     200,
     title,
-    `<p class="note">You are ${line(person.principal)}. <a href="../${APPROVALS_PATH.slice(1)}">All that wait for you</a></p>` +
+    `<p class="note">You are ${line(person.principal)}.${isListed ? ` <a href="../${APPROVALS_PATH.slice(1)}">All that wait for you</a>` : ''}</p>` +
       `<h1>${line(title)}</h1><pre>${htmlText(text)}</pre>` +
       (isOpen(state) && missing.length > 0 ? `<p>Still needed: ${missing.join('; ')}.` : '') +
       (decided.length > 0 || end !== '' ? `<ul>${decided.join('')}${end}</ul>` : '') +
       form,
   );
+}
+
+/** The page of an address that leads to no approval. */
+export function noPage(): PersonPage {
+  return sentence(404, UNKNOWN);
 }
 
 function line(text: string): string {

@@ -162,7 +162,9 @@ export function notCarriedOut({ tool, part }: { readonly tool: string; readonly 
 export function pendingText(approval: StoredApproval, page: string | undefined): string {
   return [
     `Not carried out yet: ${approval.part === undefined ? '' : `"${visibleLine(approval.part)}" in `}this call of "${visibleLine(approval.tool)}" needs the approval of ${needed(approval)}, until ${isoOf(approval.until)}.`,
-    ...(page === undefined ? [] : [`Whoever may approve it decides on the page ${page}.`]),
+    page === undefined
+      ? 'Its operator decides with the command "troupe approvals", if the server runs with --inspect --inspect-control.'
+      : `Whoever may approve it decides on the page ${page}.`,
     `Tell the user so. Only a person can approve it, and not in this conversation. Once it is approved, call "${visibleLine(approval.tool)}" again with exactly the same arguments: that call is carried out, once. Until then, another call only returns this message.`,
   ].join(' ');
 }

@@ -9,6 +9,7 @@ import { readApproval } from './approval-policy.ts';
 import { viewOf } from './approval-record.ts';
 import { APPROVALS_PATH, APPROVE, OPTIONS } from './approvals-options.ts';
 import { type CallDemand, wasHeld } from './held-calls.ts';
+import { LocalPages } from './local-pages.ts';
 import { openApprovalTable, openHeldCalls, warnOf } from './open-approvals.ts';
 import { PolicyWarnings } from './policy-warnings.ts';
 
@@ -36,7 +37,10 @@ export const approvals: Feature<ApprovalService> = {
     const warnings = new Lazy(() => new PolicyWarnings(core));
     /** The policies of tools that were offered before the server listens; undefined since then. */
     let offered: ApprovalPolicy[] | undefined = [];
-    const held = new Lazy(() => openHeldCalls({ core, demands, warnings: warnings.value, table: table.value }));
+    const local = new Lazy(() => new LocalPages(service, core.keys));
+    const held = new Lazy(() =>
+      openHeldCalls({ core, demands, warnings: warnings.value, table: table.value }, () => local.value),
+    );
     const gate: HandlerGate = (call, ctx, next) => {
       const context = requestContextOf(ctx);
       const { first } = context;
@@ -94,7 +98,10 @@ export const approvals: Feature<ApprovalService> = {
         offered = undefined;
       },
       facts: () => (table.created ? { 'open approvals': table.created.open } : {}),
-      stop: () => table.created?.stop(),
+      stop() {
+        local.created?.close();
+        table.created?.stop();
+      },
     };
   },
 };

@@ -9,6 +9,7 @@ import { policyRequirements } from './approval-policy.ts';
 import { ApprovalTable } from './approval-table.ts';
 import { APPROVALS_PATH } from './approvals-options.ts';
 import { HeldCalls, type HeldCallsOptions } from './held-calls.ts';
+import type { LocalPages } from './local-pages.ts';
 import type { PolicyWarnings } from './policy-warnings.ts';
 
 /** Opens the table, with its metrics. */
@@ -30,16 +31,18 @@ export function openApprovalTable(core: Core): ApprovalTable {
   return table;
 }
 
-export function openHeldCalls({
-  core,
-  ...parts
-}: Pick<HeldCallsOptions, 'core' | 'table' | 'demands' | 'warnings'>): HeldCalls {
+/** @param local opens the pages of the user of this machine */
+export function openHeldCalls(
+  { core, ...parts }: Pick<HeldCallsOptions, 'core' | 'table' | 'demands' | 'warnings'>,
+  local: () => LocalPages,
+): HeldCalls {
   const pageOf = (id: string): string | undefined => {
     const [address] = core.transports.flatMap((transport) => transport.pageAddress?.(APPROVALS_PATH) ?? []);
     return address?.identifies ? `${address.url}/${id}` : undefined;
   };
   return new HeldCalls({
     ...{ ...parts, core, pageOf },
+    localPageOf: (id) => local().address(id),
     admission: core.service(authorization),
     interactive: core.service(asking).interactive,
   });

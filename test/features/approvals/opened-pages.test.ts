@@ -277,7 +277,6 @@ test('after the caller has approved on the page, the call waits for the others a
 const NO_PAGE: readonly (readonly [string, (made: Shop) => Promise<TestClient>, boolean])[] = [
   ['without pages', ({ server }) => as(server), false],
   ['of somebody who has not signed in', ({ server }) => connect(server), true],
-  ['of the user of this machine', ({ server }) => as(server, 'local user'), true],
 ];
 
 for (const [title, open, hasPages] of NO_PAGE)
@@ -289,6 +288,90 @@ for (const [title, open, hasPages] of NO_PAGE)
     assert.equal(made.ran, []);
     await made.server.close();
   });
+
+// The user of this machine
+
+const LOCAL = 'local user';
+
+/** The address to which a call of the local user leads. */
+async function localPage(
+  made: Shop,
+  capabilities = OPENS,
+  args = CALL,
+): Promise<readonly [url: URL, asked: JsonObject]> {
+  const asked = await refund(await as(made.server, LOCAL), args, capabilities);
+  return [new URL(String(paramsOf(asked).url)), asked];
+}
+
+async function decidedAt(url: URL, fields: JsonObject): Promise<Response> {
+  return fetch(url, { method: 'POST', body: new URLSearchParams(fields as Record<string, string>) });
+}
+
+test('the user of this machine is sent to a page on a loopback port, which decides, and the call runs once', async () => {
+  const made = shop({ by: 'caller' });
+  const [url, asked] = await localPage(made);
+  assert.is(url.hostname, '127.0.0.1');
+  const { id } = await theOnly(made.server);
+  // Who knows the id of the approval, as the model does, has no address.
+  assert.not.match(url.href, id);
+  const client = await as(made.server, LOCAL);
+  const call = retried(client, asked, ACCEPT);
+  await settled();
+  assert.equal(made.ran, []);
+  const page = await fetch(url);
+  assert.match(page.headers.get('content-security-policy') ?? '', "frame-ancestors 'none'");
+  const text = await page.text();
+  assert.match(text, '&#34;order&#34;: &#34;17&#34;');
+  assert.not.match(text, 'All that wait for you');
+  const [, mark = ''] = /name="mark" value="([^"]+)"/.exec(text) ?? [];
+  const decided = await decidedAt(url, { mark, decision: 'approve' });
+  assert.is(decided.status, 200);
+  assert.match(await decided.text(), 'local user approved');
+  assert.is(textIn(await call), 'refunded');
+  assert.equal(made.ran, [CALL]);
+  await made.server.close();
+  await fetch(url).then(
+    () => assert.unreachable('the port is open'),
+    () => {},
+  );
+});
+
+test('a text that is too long for a form leads the user of this machine to the page, too', async () => {
+  const made = shop({ by: 'caller' });
+  assert.is((await localPage(made, BOTH, { order: 'x'.repeat(5_000), amount: 1 }))[0].hostname, '127.0.0.1');
+  await made.server.close();
+});
+
+/** Requests to the port that are not those of the page. */
+for (const [title, change, fields, status] of [
+  ['without its secret', (url: URL) => url.searchParams.delete('approval'), { decision: 'approve' }, 404],
+  [
+    'with the id of the approval',
+    (url: URL, id: string) => url.searchParams.set('approval', id),
+    { decision: 'approve' },
+    404,
+  ],
+  ['without the mark of the form', () => {}, { decision: 'approve' }, 403],
+] as const)
+  test(`S-98: a request to the port of the user of this machine ${title} decides nothing`, async () => {
+    const made = shop({ by: 'caller' });
+    const [url] = await localPage(made);
+    const { id } = await theOnly(made.server);
+    change(url, id);
+    assert.is((await decidedAt(url, fields)).status, status);
+    assert.is((await theOnly(made.server)).state, 'asked');
+    await made.server.close();
+  });
+
+test('the result of a call of the user of this machine has no address of the page for its model', async () => {
+  const made = shop({ by: 'caller' });
+  const [url, asked] = await localPage(made);
+  const client = await as(made.server, LOCAL);
+  const denied = await retried(client, asked, { action: 'decline' });
+  const pending = await refund(client, { order: '18', amount: 1 });
+  for (const result of [denied, pending]) assert.not.match(JSON.stringify(result), url.port);
+  await made.server.close();
+});
 
 test('another person who opens the page of a caller decides nothing', async () => {
   const made = await withPages({ by: 'caller' });
