@@ -54,6 +54,8 @@ export function placeIn(code: string, stack: string, indent: number): ScriptPlac
   // The function ends after the last line: an error there is at the end of the script.
   if (line < Number(found)) return placeAt(code, line, Number.POSITIVE_INFINITY);
   const at = Number(column) - (line === 1 ? indent : 0);
+  // The engine knows no place: it names the beginning of the function.
+  if (at < 1 && lines.length > 1) return {};
   // QuickJS-ng gives the first column to all of the body of an arrow function without braces.
   return at <= 1 ? placeOfLine(code, line) : placeAt(code, line, at);
 }
