@@ -50,14 +50,14 @@ export function openCall(call: ScriptCall, pollMs: number): OpenCall {
   const raw = name.endsWith('.raw') && name.split('.').length > 2;
   const of = raw ? name.slice(0, -'.raw'.length) : name;
   return {
-    ...{ call, name, digest: digestOf(call), of, raw, operation: undefined, effect: false, repeatable: true },
+    ...{ call, name, digest: digestOfArguments(call), of, raw, operation: undefined, effect: false, repeatable: true },
     ...{ asTask: false, status: 'queued', attempt: 0, inner: [], round: 0, requests: {}, requestState: undefined },
     ...{ askedBy: undefined, approval: undefined, task: undefined, pollMs },
     ...{ text: '', due: undefined, timer: undefined, waiting: undefined },
   };
 }
 
-export function digestOf({ arguments: args }: ScriptCall): string {
+export function digestOfArguments({ arguments: args }: ScriptCall): string {
   return sha256(args);
 }
 
@@ -73,7 +73,7 @@ export function unknownOutcome(of: string): ScriptFault {
 }
 
 /** The reason of its wait, for a model. */
-export function waitOf({ call, of, status, due, text }: OpenCall): string {
+export function reasonOfWait({ call, of, status, due, text }: OpenCall): string {
   switch (status) {
     case 'sleeping':
       return `it sleeps until ${isoOf(due ?? 0)}`;

@@ -1,6 +1,6 @@
 /** The calls that the journal of a run has: their identities, and the last events of those without an end. */
 import type { Delivery, ScriptCall } from '../sandbox/script.ts';
-import { digestOf } from './open-call.ts';
+import { digestOfArguments } from './open-call.ts';
 import type { CallIdentity, RunEvent } from './run-journal.ts';
 
 /** The last events of a call without an end, as the journal has them. */
@@ -105,7 +105,7 @@ export class RecordedCalls {
     let last = 0;
     for (const [number, { name, digest }] of [...this.#known].sort(([a], [b]) => a - b)) {
       const call = now.get(number);
-      const same = call !== undefined && call.name === name && digestOf(call) === digest;
+      const same = call !== undefined && call.name === name && digestOfArguments(call) === digest;
       if (!same) return `it took another way after call ${last}, when it ran again; nothing after it was done`;
       last = number;
     }

@@ -29,7 +29,7 @@ import type { Delivery, Script, ScriptCall, ScriptEnd, ScriptFault, ScriptSlice 
 import { type CallValue, valueOfOutcome } from './call-value.ts';
 import { hasEffect } from './effects.ts';
 import { InnerCall } from './inner-call.ts';
-import { approvalIn, endedOf, type OpenCall, openCall, unknownOutcome, waitOf } from './open-call.ts';
+import { approvalIn, endedOf, type OpenCall, openCall, reasonOfWait, unknownOutcome } from './open-call.ts';
 import { RecordedCalls } from './recorded-calls.ts';
 import { callingAuth, callingClient, callingOwner } from './run-caller.ts';
 import type { RunEvent, RunJournal, StoredCaller } from './run-journal.ts';
@@ -1007,7 +1007,7 @@ class Run implements Behaviour<RunMail> {
     // The task waits in its place.
     if (becomeTask(attachment.ctx)) return;
     const { id, tool } = this.#options;
-    const waits = [...this.#open.values()].slice(0, 10).map((open) => waitOf(open));
+    const waits = [...this.#open.values()].slice(0, 10).map((open) => reasonOfWait(open));
     attachment.resolve(pausedResult(id, waits, tool, this.#until - this.#date()));
     this.#detach();
   }
