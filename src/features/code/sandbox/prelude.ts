@@ -41,7 +41,7 @@ const now = Date.now;
 const [NativePromise, NativeProxy, NativeError, NativeTypeError, NativeRangeError, NativeWeakMap, text] =
   [Promise, Proxy, Error, TypeError, RangeError, WeakMap, String];
 const { slice } = String.prototype;
-const { get: weakGet, set: weakSet } = WeakMap.prototype;
+const { get: weakGet, set: weakSet, has: weakHas } = WeakMap.prototype;
 const mapEntries = Map.prototype.entries, setValues = Set.prototype.values;
 const nextOfMap = new Map().entries().next, nextOfSet = new Set().values().next;
 const stackGetter = getOwnPropertyDescriptor(Error.prototype, 'stack')?.get;
@@ -73,10 +73,11 @@ const shown = (value) => {
   if (typeof value === 'string') return value;
   if (typeof value === 'function') return '[function]';
   try {
+    if (value instanceof NativePromise) return '[promise]';
     if (value instanceof NativeError) return textOf(value, 'name', 'Error') + ': ' + textOf(value, 'message', '');
     const json = typeof value === 'object' && value !== null ? stringify(value) : text(value);
     return typeof json === 'string' ? json : '[' + typeOf(value) + ']';
-  } catch { return '[a value that cannot be read]'; }
+  } catch (error) { return '[' + textOf(error, 'message', 'a value that cannot be read') + ']'; }
 };
 
 // JSON has no maps, no sets and no BigInt: the first two are written as what they hold.
@@ -93,6 +94,17 @@ define(Set.prototype, 'toJSON', function () {
 function define2(list, at, value) {
   defineProperty(list, at, { __proto__: null, value, writable: true, configurable: true, enumerable: true });
 }
+
+// A promise would be written as an empty object, and its value be lost. Those in a result are awaited: models forget Promise.all.
+const settled = new NativeWeakMap();
+let unsettled, unsettledCount = 0;
+define(Promise.prototype, 'toJSON', function () {
+  if (unsettled === undefined)
+    throw new NativeTypeError('a promise has no JSON: await it, or a list of them with await Promise.all(list)');
+  if (apply(weakHas, settled, [this])) return apply(weakGet, settled, [this]);
+  unsettled[unsettledCount++] = this;
+  return null;
+});
 
 class ToolError extends Error { constructor(message) { super(message); } }
 const facts = ['tool', 'code', 'carriedOut', 'retryAfterMs'];
@@ -161,12 +173,23 @@ const prepare = (groups, seed, startedAt) => {
   for (let i = 0; i < names.length; i++) define(world, names[i], group(names[i]));
 };
 
-const finish = (value) => {
+const finish = async (value) => {
   let json;
-  try {
-    if (typeof value === 'function' || typeof value === 'symbol') throw new NativeTypeError('it is a ' + typeof value);
-    json = stringify(value);
-  } catch (error) { return host('unwritable', textOf(error, 'message', 'it threw an error when it was read')); }
+  for (;;) {
+    const found = unsettled = create(null);
+    unsettledCount = 0;
+    try {
+      if (typeof value === 'function' || typeof value === 'symbol') throw new NativeTypeError('it is a ' + typeof value);
+      json = stringify(value);
+    } catch (error) {
+      return host('unwritable', textOf(error, 'message', 'it threw an error when it was read'));
+    } finally { unsettled = undefined; }
+    const count = unsettledCount;
+    if (count === 0) break;
+    try {
+      for (let i = 0; i < count; i++) apply(weakSet, settled, [found[i], await found[i]]);
+    } catch (error) { return fail(error); }
+  }
   host('returned', json === undefined ? '' : json, value === undefined ? 'undefined' : typeof value);
 };
 const fail = (error) => {

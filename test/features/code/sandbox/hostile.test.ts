@@ -297,6 +297,17 @@ table('results, errors and arguments are read safely, and an error in words says
     /^returned 1$/,
     [value(1, '1')],
   ],
+  [
+    'return { files: [1, 2].map((i) => shop.read(i)) }',
+    /^returned \{"files":\["a","b"\]\}$/,
+    [value(2, '"b"'), value(1, '"a"')],
+  ],
+  ['return [Promise.resolve({ a: Promise.resolve(5) }), Promise.resolve()]', /^returned \[\{"a":5\},null\]$/],
+  ['return { a: shop.a() }', /^threw ToolError: no$/, [{ number: 1, at: 5, error: { message: 'no' } }]],
+  ['return { a: new Promise(() => {}) }', /^threw Error: the script waits for something that never comes/],
+  ['const a = { get b() { return Promise.resolve(1) } }; return a', TIME],
+  ['return await shop.a({ b: mail.b() })', /^threw TypeError: a promise has no JSON: await it/, [value(1, '1')]],
+  ['Promise.prototype.toJSON = () => "mine"; return [Promise.resolve(1)]', /^returned \["mine"\]$/],
   ['const a = {}; a.a = a; return a', /^threw TypeError: the result cannot be written as JSON: it contains itself/],
   ['return 1n', /^threw TypeError: the result cannot be written as JSON: it has a BigInt. Write Number/],
   ['return () => 1', /^threw TypeError: the result cannot be written as JSON: it is a function/],
@@ -340,6 +351,11 @@ table('results, errors and arguments are read safely, and an error in words says
     /^threw TypeError: the arguments of shop.a cannot be written as JSON/,
   ],
 ]);
+
+test('a promise in the log is named', async () => {
+  const { logs } = await run('console.log(Promise.resolve(1), { a: Promise.resolve(1) })');
+  assert.equal(logs, ['[promise] [a promise has no JSON: await it, or a list of them with await Promise.all(list)]']);
+});
 
 test('a forged position names no line outside of the script', async () => {
   const slice = await run(
