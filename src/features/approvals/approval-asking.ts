@@ -619,12 +619,17 @@ export function givenStep(step: string): string {
   return `${step} given`;
 }
 
-/** True if a call that has used its approval has asked its client since, and returns with the answer; or its handler has recorded a step. */
-function continues({ context, step }: ApprovalDemand, { used }: StoredApproval): boolean {
+/**
+ * True if a call that has used its approval may go on with it: it has asked its client since, and returns with the answer; or its
+ * handler has recorded a step since, so that it was written to run again.
+ */
+function continues({ context, step, part }: ApprovalDemand, { used }: StoredApproval): boolean {
   const { recorded } = context.first;
   if (used === undefined || recorded === undefined) return false;
   if (recorded.round > used.round || recorded.checkpoint !== undefined) return true;
   const steps = Object.keys(context.earlier ?? {});
+  // The handler begins after the approval of the call itself.
+  if (!part) return steps.some((name) => !name.startsWith(step));
   const given = steps.indexOf(givenStep(step));
   return given >= 0 && given < steps.length - 1;
 }

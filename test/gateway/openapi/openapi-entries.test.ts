@@ -72,6 +72,16 @@ for (const [title, entry, expected] of [
     { troupe: { auth: {} } },
     'off mcpServers.shop.troupe.auth: an entry with openapi has auth beside openapi',
   ],
+  [
+    'a wrong approval of an operation',
+    { operations: { listPets: { approve: { by: 'caler' } } } },
+    'off mcpServers.shop.operations: listPets: approve: by: expected "caller"',
+  ],
+  [
+    'a wrong pointer',
+    { operations: { listPets: { result: { pick: ['id'] } } } },
+    'off mcpServers.shop.operations: listPets: result: pick: expected a list of 1 to 100 JSON Pointers',
+  ],
   ['a wrong address', { baseUrl: 'api' }, 'off mcpServers.shop.baseUrl: expected an address such as'],
 ] as const)
   test(`${title} turns the entry off`, () =>

@@ -1,15 +1,22 @@
 /** Options of single operations, and files of bodies that are resources: what they change, and what they cannot. */
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type MountOptions, type OpenApiOptions, openapi, type Server, ToolError } from 'troupe';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer, type MountOptions, type OpenApiOptions, openapi, type Server, sqlite, ToolError } from 'troupe';
 import { type Client, connect } from 'troupe/client';
+import { connect as connectTest } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { readExact, writeJson } from '../../../src/core/protocol/json-text.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { pickedFrom, problemOfPointers } from '../../../src/gateway/openapi/picked-result.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
+import { OPS } from '../../features/approvals/support.ts';
+import { EXTENSION } from '../../features/tasks/support.ts';
 import { suite } from '../../harness/door.ts';
 import { TestStore } from '../../harness/test-store.ts';
+import { until } from '../../harness/wait.ts';
 import { apiServer, petsDocument } from './api-server.ts';
 import { documentOf } from './documents.ts';
 
@@ -22,6 +29,7 @@ interface Stage {
   readonly requests: readonly string[];
 }
 
+const TASKS: JsonObject = { [META.clientCapabilities]: EXTENSION };
 const OK: JsonObject = { '200': { description: 'ok' } };
 
 /** Mounts a document of an API that answers each request with `answer`. */
@@ -323,3 +331,55 @@ test('a listed file says that it may be a resource', () =>
     assert.ok(isObjectInTest(body) && isObjectInTest(body.properties));
     assert.equal(Object.keys(Object(body.properties)), ['data', 'uri', 'type', 'name']);
   }));
+
+test('an approved operation that answers 202 is polled by the next process, and its request is sent once', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-operation-'));
+  const requests: string[] = [];
+  let ready = false;
+  const api = createHttpServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    if (request.method === 'POST') return response.writeHead(202, { location: '/jobs/1' }).end();
+    if (!ready) return response.writeHead(202, { location: '/jobs/1', 'content-type': 'application/json' }).end('{}');
+    return response.setHeader('content-type', 'application/json').end('{"state":"succeeded"}');
+  });
+  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
+  const address = api.address();
+  const baseUrl = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+  const job: JsonObject = { post: { operationId: 'start', responses: { '202': { description: 'later' } } } };
+  const opened = async (): Promise<Server> => {
+    const store = sqlite(join(folder, 'a.db'));
+    const host = createServer({ name: 'host', version: '1.0.0', log: () => {}, store, limits: { taskPollMs: 50 } });
+    const target = openapi(documentOf({ '/jobs': job }), {
+      baseUrl,
+      operations: { start: { approve: { by: { scope: 'ops' } } } },
+    });
+    await (await host.mount('api', target)).ready();
+    return host;
+  };
+  const ada = { auth: { principal: 'ada' } };
+  const first = await opened();
+  const client = await connectTest(first, ada);
+  const created = await client.modern('tools/call', { name: 'api_start', arguments: {} }, TASKS);
+  const { taskId = '' } = created;
+  await until(async () => (await first.approvals.list()).length === 1);
+  const [waiting] = await first.approvals.list();
+  await first.approvals.decide(waiting?.id ?? '', { approver: OPS, decision: 'approve' });
+  await until(() => requests.filter((each) => each === 'GET /jobs/1').length > 0);
+  await first.close();
+  const second = await opened();
+  ready = true;
+  const later = await connectTest(second, ada);
+  const look = (): Promise<JsonObject> => later.modern('tasks/get', { taskId }, TASKS);
+  await until(async () => (await look()).status !== 'working');
+  const { status, result } = await look();
+  assert.equal(
+    [status, Object(result).structuredContent],
+    ['completed', { state: 'succeeded' }],
+    JSON.stringify(result),
+  );
+  assert.is(requests.filter((each) => each === 'POST /jobs').length, 1);
+  await second.close();
+  api.closeAllConnections();
+  api.close();
+  rmSync(folder, { recursive: true });
+});
