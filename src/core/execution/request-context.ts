@@ -130,6 +130,7 @@ export function requestContextOf(ctx: Context): RequestContext {
 /** The context of one request. Expensive members are created on first use. */
 export class RequestContext implements Context {
   /** The current request. A client that was asked something continues with a new request. */
+  #begins = false;
   #request: RequestView;
   readonly #first: RequestView;
   readonly #host: ContextHost;
@@ -269,10 +270,15 @@ export class RequestContext implements Context {
     return this.#mode === 'task';
   }
 
-  /** The steps that earlier runs of the call have recorded; undefined in its first run. */
+  /** The steps that earlier runs of the call have recorded; undefined if none of them has reached the handler. */
   get earlier(): JsonObject | undefined {
     const { recorded } = this.#first;
-    return recorded?.id === undefined ? undefined : recorded.steps;
+    return recorded?.id === undefined || this.#begins ? undefined : recorded.steps;
+  }
+
+  /** No earlier run has reached the handler: the steps are those of a gate. */
+  begin(): void {
+    this.#begins = true;
   }
 
   get view(): ListView | undefined {

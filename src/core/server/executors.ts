@@ -44,7 +44,8 @@ export function spawnExecutors(options: ExecutorsOptions) {
     execute(call, ctx) {
       if (stages.handlers.length === 0 && call.implementation.rerun !== false) return inner.execute(call, ctx);
       return stages.handle(call, ctx, (run) => {
-        if (run !== 'first' && call.implementation.rerun === false && requestContextOf(ctx).earlier !== undefined)
+        if (run === 'first') requestContextOf(ctx).begin();
+        if (call.implementation.rerun === false && requestContextOf(ctx).earlier !== undefined)
           throw notAgain(call.tool.name);
         return inner.execute(call, ctx);
       });

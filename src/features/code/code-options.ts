@@ -27,7 +27,4 @@ declare module '../../core/server/options.ts' {
   }
 }
 
-/** The name of the rows of runs in the store. */
-export const RUNS = 'run_code';
-
 export const CODE_OPTIONS: { readonly code: option.Check } = { code: (value) => problemOfCode(value) };

@@ -3,7 +3,7 @@ import { Lazy } from '../../core/kernel/lazy.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { CodeMode } from './code-mode.ts';
-import { CODE_OPTIONS, RUNS } from './code-options.ts';
+import { CODE_OPTIONS } from './code-options.ts';
 import type { CodeTools } from './functions/code-tools.ts';
 
 export const code: Feature<CodeTools> = {
@@ -21,7 +21,8 @@ export const code: Feature<CodeTools> = {
     const holds: CellHolder = {
       /** The store may have runs of another process, although no script has run in this one. */
       async take(cells) {
-        if ((await store.list({ kind: 'run', name: RUNS, cells, limit: 1 })).length > 0) await mode.value.take(cells);
+        if ((await store.list({ kind: 'run', name: core.info.name, cells, limit: 1 })).length > 0)
+          await mode.value.take(cells);
       },
       drop: async (cells) => mode.created?.drop(cells),
       working: () => mode.created?.working() ?? [],

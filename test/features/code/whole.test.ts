@@ -1,11 +1,14 @@
 /** Code mode as a whole: mounted tools, the real sandbox, and the ways in which a run waits. */
-import { createServer, type ServerOptions } from 'troupe';
+import { type Context, createServer, type MountOptions, type ServerOptions, type Store } from 'troupe';
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
+import { META } from '../../../src/core/protocol/meta.ts';
+import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
-import { HANG_MS } from '../../harness/wait.ts';
+import { TestStore } from '../../harness/test-store.ts';
+import { HANG_MS, until } from '../../harness/wait.ts';
 import { ASKABLE, asked, resultIn, runModern } from './support.ts';
 
 const test = suite('code mode');
@@ -98,4 +101,102 @@ test('an error of a script has its line, and a script that computes too long is 
   const endless = textOf(await runModern(client, { code: 'while (true);' }));
   assert.match(endless, /The script was stopped: /);
   await server.close();
+});
+
+/** A gateway in front of a desk, over a store that outlives it. */
+function desk(store: Store, sent: unknown[], options: Partial<MountOptions> = {}) {
+  const room = createServer({ name: 'room', version: '1.0.0', log: () => {}, store: memoryStore() });
+  const name = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } as const;
+  room.tool('names', { annotations: READS }, async (_: unknown, ctx: Context) => {
+    const names: unknown[] = [];
+    for (const which of ['first', 'second']) {
+      const answer = await ctx.elicit({ message: `The ${which} name?`, schema: name });
+      names.push(answer.status === 'accepted' ? answer.content : answer.status);
+    }
+    return { names };
+  });
+  room.tool('send', { input: { type: 'object', properties: { to: { type: 'string' } } } }, (args: object) => {
+    sent.push(args);
+    return 'sent';
+  });
+  const server = createServer({ name: 'desk', version: '1.0.0', log: () => {}, store, keys: KEYS });
+  server.mount('room', room, { expose: 'code', trust: true, ...options });
+  return server;
+}
+
+const KEYS = ['a secret that is long enough to be one of this server'] as const;
+
+test('a call that asks its user one question after another gets each answer', async () => {
+  const server = desk(memoryStore(), []);
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const args = { code: 'return (await room.names({})).names;' };
+  let result = await runModern(client, args);
+  for (const name of ['Ada', 'Bob']) {
+    const { keys, state } = asked(result);
+    const inputResponses = { [keys[0] ?? '']: { action: 'accept', content: { name } } };
+    result = await runModern(client, args, { requestState: state, inputResponses });
+  }
+  assert.equal(resultIn(result), [{ name: 'Ada' }, { name: 'Bob' }]);
+  await server.close();
+});
+
+test('calls that their user approves in the next process are sent once, by a script and without one', async () => {
+  const meta = { [META.clientCapabilities]: { elicitation: { form: {} } } };
+  const calls: readonly (readonly [JsonObject, Partial<MountOptions>, readonly unknown[]])[] = [
+    [
+      {
+        name: 'run_code',
+        arguments: { code: "return Promise.all(['a', 'b'].map((to) => room.send({ to })));" },
+      },
+      {},
+      [{ to: 'a' }, { to: 'b' }],
+    ],
+    [{ name: 'room_send', arguments: { to: 'c' } }, { expose: 'all', approve: ['send'] }, [{ to: 'c' }]],
+  ];
+  for (const [params, options, expected] of calls) {
+    const inner = memoryStore();
+    const sent: unknown[] = [];
+    const first = desk(new TestStore(inner), sent, options);
+    const one = await connect(first, { auth: { principal: 'ada' } });
+    const { keys, state } = asked(await one.modern('tools/call', params, meta));
+    await first.close();
+    const second = desk(new TestStore(inner), sent, options);
+    const two = await connect(second, { auth: { principal: 'ada' } });
+    const inputResponses = Object.fromEntries(
+      keys.map((key) => [key, { action: 'accept', content: { decision: 'approve' } }]),
+    );
+    const result = await two.modern('tools/call', { ...params, requestState: state, inputResponses }, meta);
+    assert.not(result.isError, textOf(result));
+    assert.equal(sent, expected);
+    await second.close();
+  }
+});
+
+test('a server takes up its own runs only from a store that it shares, and a question of one waits for its client', async () => {
+  const inner = memoryStore();
+  const sent: unknown[] = [];
+  const first = desk(new TestStore(inner), sent);
+  const one = await connect(first, { auth: { principal: 'ada' } });
+  const run = runModern(one, { code: "await sleep(30); return room.send({ to: 'a' });" }, {}, ASKABLE);
+  await until(async () => (await inner.list({ kind: 'run', limit: 1 })).length === 1);
+  await first.close();
+  await run.catch(() => {});
+  const incidents: string[] = [];
+  const other = createServer({
+    ...{ name: 'other', version: '1.0.0', store: new TestStore(inner), keys: KEYS },
+    log: (level, message) => void (level === 'error' && incidents.push(message)),
+  });
+  await connect(other);
+  const second = desk(new TestStore(inner), sent);
+  const two = await connect(second, { auth: { principal: 'ada' } });
+  const [row] = await inner.list({ kind: 'run', limit: 1 });
+  const args = { resume: String(row?.id.slice('run/'.length)) };
+  let result = await runModern(two, args);
+  const { keys, state } = asked(result);
+  const inputResponses = { [keys[0] ?? '']: { action: 'accept', content: { decision: 'approve' } } };
+  result = await runModern(two, args, { requestState: state, inputResponses });
+  assert.is(resultIn(result), 'sent');
+  assert.equal([sent, incidents], [[{ to: 'a' }], []]);
+  await other.close();
+  await second.close();
 });

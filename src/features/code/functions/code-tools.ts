@@ -150,6 +150,8 @@ export class CodeTools implements ToolFinder {
           additionalProperties: false,
         },
         task: 'allowed',
+        // Its journal lets it continue.
+        rerun: true,
         annotations: this.#host.isReadOnly ? { readOnlyHint: true } : { destructiveHint: true },
         handler: async (args: ScriptArguments, ctx: Context) => this.#host.run(args, ctx, await this.functionsFor(ctx)),
       },

@@ -28,7 +28,7 @@ import { type ScriptRun, spawnRun } from './script-run.actor.ts';
 export interface CodeRunsOptions {
   readonly core: Core;
   readonly engine: ScriptEngine;
-  /** The name of their rows in the store: runs of another owner are not taken up. */
+  /** The name of their rows in the store: servers of one program may share it, and each takes up its own runs. */
   readonly name: string;
   readonly settings?: CodeOptions | undefined;
   /** The functions of a caller whose run continues without a request. */

@@ -7,7 +7,7 @@ import * as option from '../../../core/protocol/option-rows.ts';
 import { LATEST_MODERN } from '../../../core/protocol/revisions.ts';
 import { IncomingRequest, oneOutcome } from '../../../core/requests/active-request.ts';
 import type { Core } from '../../../core/server/feature.ts';
-import { type CodeOptions, RUNS } from '../code-options.ts';
+import type { CodeOptions } from '../code-options.ts';
 import type { CallableFunctions } from '../functions/code-functions.ts';
 import { Sandboxes } from '../sandbox/sandboxes.ts';
 import { CodeRuns } from './code-runs.ts';
@@ -33,7 +33,7 @@ export function openRuns(
   const { codeCalls } = core.limits;
   const engine = new Sandboxes({ system, maxCalls: codeCalls + 1, ...option.withoutUndefined(bounds) });
   const runs = new CodeRuns({
-    ...{ core, engine, settings, name: RUNS },
+    ...{ core, engine, settings, name: core.info.name },
     functionsOf: async (caller) => functionsOf(await listed(core, caller)),
   });
   return {

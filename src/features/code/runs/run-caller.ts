@@ -10,14 +10,17 @@ import type { ClientCapabilities } from '../../../core/protocol/types.ts';
 import type { StoredCaller } from './run-journal.ts';
 import type { Attachment } from './run-messages.ts';
 
-/** The client on whose behalf calls are made: it can be asked while a request of it waits, and has no session of its own. */
+/**
+ * The client on whose behalf calls are made, without a session. While no request waits, it is the one that began the run: a question
+ * waits until it returns.
+ */
 export function callingClient(
   caller: StoredCaller,
   attachment: Attachment | undefined,
   takesTasks: boolean,
 ): ClientFacts {
   const given = attachment && requestContextOf(attachment.ctx).current;
-  const declared = withoutTasks(given && !given.batch ? given.client.capabilities : {});
+  const declared = withoutTasks(given?.batch ? {} : (given?.client ?? caller).capabilities);
   const { extensions } = declared;
   return {
     dialect: DIALECTS[LATEST_MODERN],

@@ -159,6 +159,12 @@ function callsOf({ calls }: RunReport): { readonly calls?: readonly string[] } {
   return { calls: lines };
 }
 
+/** Milliseconds in whole hours or minutes, at least one. */
+function rounded(ms: number): number {
+  const unit = ms >= 7_200_000 ? 3_600_000 : 60_000;
+  return Math.max(1, Math.floor(ms / unit)) * unit;
+}
+
 /** The result of a call whose run continues without it. */
 export function pausedResult(
   run: string,
@@ -166,7 +172,7 @@ export function pausedResult(
   tool: string,
   leftMs: number | undefined,
 ): CallToolResult {
-  const until = leftMs === undefined ? '' : ` It is kept for ${durationOf(leftMs)}.`;
+  const until = leftMs === undefined ? '' : ` It is kept for ${durationOf(rounded(leftMs))}.`;
   const text = `paused: run ${run}, ${waits.join('; ') || 'its calls are still running'}. Nothing has failed.${until} Call ${tool} with { "resume": "${run}" } to get its result; do not run the script again.`;
   return { content: [{ type: 'text', text }] };
 }

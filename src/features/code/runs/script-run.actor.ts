@@ -3,7 +3,7 @@
  * clients, people and times. It outlives the request that began it. Governed by `machines/script-run.ts`.
  */
 import { type ScriptRunEvent, type ScriptRunState, scriptRunMachine } from '../../../../machines/script-run.ts';
-import { CannotAsk } from '../../../core/execution/input-errors.ts';
+import { CannotAsk, Unanswered } from '../../../core/execution/input-errors.ts';
 import { becomeTask, isTask, requestContextOf } from '../../../core/execution/request-context.ts';
 import { type Actor, type Behaviour, spawn } from '../../../core/kernel/actor.ts';
 import { afterAny, type Timer } from '../../../core/kernel/clock.ts';
@@ -574,7 +574,9 @@ class Run implements Behaviour<RunMail> {
     if (!open || open.attempt !== attempt) return;
     if (outcome.ok && outcome.result.kind === 'input') {
       const { requests, state } = outcome.result;
-      Object.assign(open, { requests, requestState: state, round: open.round + 1, status: 'storing' });
+      // The client that has answered is asked again.
+      const asks = { askedBy: undefined, waiting: undefined, round: open.round + 1, status: 'storing' } as const;
+      Object.assign(open, asks, { requests, requestState: state });
       return this.#storeQuestion(open);
     }
     if (outcome.ok && outcome.result.kind === 'task created') {
@@ -1122,7 +1124,7 @@ class Run implements Behaviour<RunMail> {
       // The next process finds what waits for answers. What runs ends with this process.
       if (open.status === 'running') for (const inner of open.inner) inner.cancel(reason);
     }
-    this.#attachment?.reject(new Error(reason));
+    this.#attachment?.reject(new Unanswered(reason));
     this.#attachment = undefined;
     this.#options.gone(undefined);
   }
