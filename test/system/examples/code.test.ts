@@ -1,0 +1,157 @@
+/** The example of code mode, served by a process of its own that is killed: a script that waits for its user and for a time goes on, and each effect happens once. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { CallToolResult } from 'troupe';
+import { type Client, connect } from 'troupe/client';
+import * as assert from 'uvu/assert';
+import { suite } from '../../harness/door.ts';
+import { freePort } from '../../harness/free-port.ts';
+import { textOf } from '../../harness/results.ts';
+import { until } from '../../harness/wait.ts';
+
+const test = suite('examples/code');
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'troupe-code-example-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The script of the README, with a shorter hour. */
+const script = (sleepMs: number): string =>
+  readFileSync(join(root, 'examples/code/refunds.js'), 'utf8').replace('3_600_000', String(sleepMs));
+
+/** The example in a process, with its ledger and its state. */
+class Office {
+  readonly #name: string;
+  readonly #waitMs: number;
+  #port = 0;
+  #child: ChildProcess | undefined;
+
+  constructor(name: string, waitMs: number) {
+    this.#name = name;
+    this.#waitMs = waitMs;
+  }
+
+  async open(): Promise<void> {
+    this.#port ||= await freePort();
+    const command = join(root, 'dist/lib/cli/main.js');
+    const data = join(folder, this.#name);
+    const args = [command, 'serve', 'examples/code/server.ts', '--http', String(this.#port), '--data', data];
+    const env = { ...process.env, OFFICE_LEDGER: this.#ledger, OFFICE_WAIT_MS: String(this.#waitMs) };
+    const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#child = child;
+    let said = '';
+    child.stderr.on('data', (part: Buffer) => {
+      said += part.toString('utf8');
+    });
+    await until(() => said.includes(this.url) || child.exitCode !== null, 'the address of the office');
+    assert.is(child.exitCode, null, said);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/mcp`;
+  }
+
+  get #ledger(): string {
+    return join(folder, `${this.#name}.ledger`);
+  }
+
+  /** The effects of all processes. */
+  effects(): readonly string[] {
+    return existsSync(this.#ledger) ? readFileSync(this.#ledger, 'utf8').trim().split('\n') : [];
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    const gone = new Promise((resolve) => child?.once('exit', resolve));
+    child?.kill('SIGKILL');
+    await gone;
+  }
+
+  /** @param answers called for each question before it is answered */
+  client(eras: 'legacy' | 'modern', answers: () => Promise<void> = async () => {}): Promise<Client> {
+    return connect(this.url, {
+      eras,
+      log() {},
+      async elicit() {
+        await answers();
+        return { decision: 'approve' };
+      },
+    });
+  }
+}
+
+const REFUNDS = ['refunded A2', 'refunded A3'];
+const LETTERS = ['bob', 'eve'].map(
+  (name, at) => `wrote to ${name}@example.com: Order A${at + 2} is cancelled, and paid back.`,
+);
+const RESULT = {
+  refunded: [
+    { id: 'A2', amount: 310 },
+    { id: 'A3', amount: 990 },
+  ],
+};
+
+function resultIn(text: string): unknown {
+  return JSON.parse(text).result;
+}
+
+for (const era of ['legacy', 'modern'] as const)
+  test(`a client of the ${era} era finds three tools, approves each refund, and gets the result of the script`, async () => {
+    const office = new Office(era, 20_000);
+    await office.open();
+    let asked = 0;
+    const client = await office.client(era, async () => {
+      asked += 1;
+    });
+    assert.equal((await client.tools()).map(({ name }) => name).sort(), [
+      'describe_functions',
+      'run_code',
+      'search_functions',
+    ]);
+    const found = textOf(await client.call('search_functions', { query: 'refund an order' }));
+    assert.match(found, /^shop\.refund_order\(.*!/m);
+    assert.match(textOf(await client.call('describe_functions', { names: ['shop.refund_order'] })), /id: string/);
+    assert.equal(resultIn(textOf(await client.call('run_code', { code: script(1) }))), RESULT);
+    // Two refunds and two messages may change something.
+    assert.is(asked, 4);
+    assert.equal([...office.effects()].sort(), [...REFUNDS, ...LETTERS]);
+    await client.close();
+    await office.kill();
+  });
+
+test('a script that sleeps becomes a task, and goes on in the next process, where its client gets the result', async () => {
+  const office = new Office('sleeping', 1);
+  await office.open();
+  const client = await office.client('modern');
+  let call: Promise<CallToolResult> | undefined;
+  await new Promise<void>((isTask) => {
+    call = client.call('run_code', { code: script(5_000) }, { onTask: () => isTask() });
+  });
+  await until(() => office.effects().length === 2, 'both refunds');
+  await office.kill();
+  assert.equal([...office.effects()].sort(), REFUNDS);
+  await office.open();
+  assert.equal(resultIn(textOf((await call) ?? { content: [] })), RESULT);
+  assert.equal([...office.effects()].sort(), [...REFUNDS, ...LETTERS]);
+  await client.close();
+  await office.kill();
+});
+
+test('a process that is killed while the user is asked refunds each order once', async () => {
+  const office = new Office('asked', 20_000);
+  await office.open();
+  let kills = 0;
+  const client = await office.client('modern', async () => {
+    if (kills > 0) return;
+    kills += 1;
+    await office.kill();
+    await office.open();
+  });
+  assert.equal(resultIn(textOf(await client.call('run_code', { code: script(1) }))), RESULT);
+  assert.is(kills, 1);
+  assert.equal([...office.effects()].sort(), [...REFUNDS, ...LETTERS]);
+  await client.close();
+  await office.kill();
+});
