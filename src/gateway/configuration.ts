@@ -1,4 +1,5 @@
 /** Reads a configuration of MCP servers as Claude Desktop, Claude Code, Cursor, VS Code and other programs write it. */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, resolve, sep } from 'node:path';
@@ -15,7 +16,9 @@ import {
 } from '../core/protocol/json.ts';
 import { suggestion } from '../core/protocol/near-miss.ts';
 import * as option from '../core/protocol/option-rows.ts';
+import type { ServerOptions } from '../core/server/options.ts';
 import { digest } from '../core/store/seal.ts';
+import { CODE_OPTIONS } from '../features/code/code-options.ts';
 import { commonEntry, isServerEntry, KNOWN_MEMBERS, presentMembers } from './client-members.ts';
 import { type ConfiguredInput, inputsIn, undescribed } from './inputs.ts';
 import { CONFIGURABLE, type MountOptions } from './mounts/mount-options.ts';
@@ -127,6 +130,29 @@ const TYPES: Readonly<Record<string, 'command' | 'url'>> = {
  */
 export function readConfiguration(text: string, source: ConfigurationSource): GatewayConfiguration {
   return new ConfigurationReader(text, source).read();
+}
+
+/**
+ * Reads the options of the server itself: the member `troupe` beside the servers. They apply from the start of the gateway.
+ *
+ * @throws {ConfigurationError} with file and line if the text is not JSON, or an option is unknown or invalid
+ */
+export function gatewayOptionsIn(text: string, file: string): Pick<ServerOptions, 'code'> {
+  const { value, lineOf } = parsed(text, file, () => {});
+  const own = isJsonObject(value) ? value.troupe : undefined;
+  if (own === undefined) return {};
+  const problem = GATEWAY_OPTIONS(own);
+  if (problem === undefined && isGatewayOptions(own)) return own;
+  throw new ConfigurationError(
+    `${file}:${isJsonObject(value) ? (lineOf(value, 'troupe') ?? 1) : 1}: troupe: ${problem}`,
+  );
+}
+
+/** The options of a server that a file can have. */
+const GATEWAY_OPTIONS = option.group('an object such as { "code": { "effects": "allow" } }', CODE_OPTIONS);
+
+function isGatewayOptions(value: unknown): value is Pick<ServerOptions, 'code'> {
+  return GATEWAY_OPTIONS(value) === undefined;
 }
 
 /** A problem of one field, while its entry is read. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { readConfiguration } from '../../src/gateway/configuration.ts';
+import { gatewayOptionsIn, readConfiguration } from '../../src/gateway/configuration.ts';
 import { readMountOptions } from '../../src/gateway/mounts/mount-options.ts';
 import { suite } from '../harness/door.ts';
 
@@ -431,4 +431,19 @@ test('another condition of approve is another digest, so that an edit changes th
       ?.digests;
   assert.is.not(digestOf(1)?.options, digestOf(2)?.options);
   assert.is(digestOf(1)?.target, digestOf(2)?.target);
+});
+
+test('a file has the options of scripts beside its servers, and an invalid one is reported with its line', () => {
+  const text = '{ "mcpServers": {},\n "troupe": { "code": { "effects": "allow", "waitMs": 5000 } } }';
+  assert.equal(gatewayOptionsIn(text, 'mcp.json'), { code: { effects: 'allow', waitMs: 5000 } });
+  assert.equal(gatewayOptionsIn('{}', 'mcp.json'), {});
+  for (const [own, words] of [
+    [
+      '{ "code": { "effects": "always" } }',
+      /^mcp\.json:2: troupe: code: effects: expected "approve", "allow" or "deny"/,
+    ],
+    ['{ "cod": {} }', /^mcp\.json:2: troupe: cod: no such option/],
+    ['1', /^mcp\.json:2: troupe: expected an object such as/],
+  ] as const)
+    assert.throws(() => gatewayOptionsIn(`{ "mcpServers": {},\n "troupe": ${own} }`, 'mcp.json'), words);
 });

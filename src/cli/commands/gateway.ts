@@ -14,6 +14,7 @@ import {
   ConfigurationError,
   type ConfiguredServer,
   type GatewayConfiguration,
+  gatewayOptionsIn,
   readConfiguration,
 } from '../../gateway/configuration.ts';
 import { Gateway } from '../../gateway/configured-gateway.ts';
@@ -181,6 +182,7 @@ async function serve(line: CommandLine, file: string, io: CommandIo): Promise<vo
     offers: ['tools', 'resources', 'prompts', 'completions'],
     ...(store && { store }),
     ...(log && { log }),
+    ...gatewayOptionsIn(readFileSync(file, 'utf8'), file),
   });
   // Without another endpoint, stdin is the client.
   const environment = endpoints.none ? io.env : await withInputs(file, io);

@@ -199,6 +199,40 @@ test('middleware sees each call of a script, and may answer it', async () => {
   ]);
 });
 
+test('a client that asks for progress gets a report of each call, and then those of the script', async () => {
+  const { server } = workshop();
+  const client = await inSession(server, '2025-06-18');
+  const code = 'await t.read({}); await t.read({}); await progress(1, 2, "half"); await t.read({}); return 1;';
+  await client.send('tools/call', {
+    name: 'run_code',
+    arguments: { code },
+    _meta: { progressToken: 'p' },
+  });
+  const reports = client.messages.flatMap(({ text }) => {
+    const message: unknown = JSON.parse(text);
+    return isObject(message) && message.method === 'notifications/progress' && isObject(message.params)
+      ? String(message.params.message)
+      : [];
+  });
+  assert.equal(reports, ['call 1: t.read', 'call 2: t.read', 'half']);
+});
+
+test('the inspector shows a run with its chart, and the requests that its calls become below it', async () => {
+  const { server } = workshop();
+  const seen: unknown[] = [];
+  const stop = server.inspect((record) => {
+    if (record.type === 'created' && (record.kind === 'run' || record.kind === 'request'))
+      seen.push([record.kind, record.actor.split('/')[0], record.parent?.split('/')[0]]);
+  });
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  asked(await runModern(client, { code: 'return t.who();' }));
+  stop();
+  assert.equal(seen.slice(0, 2), [
+    ['run', 'run', undefined],
+    ['request', 'request', 'run'],
+  ]);
+});
+
 /** Each is a public report about other software, and holds here. */
 const reports = suite('reports about runs');
 

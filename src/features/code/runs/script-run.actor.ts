@@ -88,6 +88,8 @@ const REFUSED_MS = 1_000;
 const MAX_REFUSED = 60;
 /** Maximum number of questions that are open at once: that of one round. */
 const MAX_QUESTIONS = 32;
+/** Progress must increase: that of a script itself is higher than the parts of this number. */
+const MAX_REPORTED = 1_000_000;
 /** Lines of logs that are kept. */
 const MAX_LOGS = 400;
 
@@ -141,6 +143,8 @@ class Run implements Behaviour<RunMail> {
   /** The highest number of a call so far. */
   #highest = 0;
   #denials = 0;
+  /** The script reports its progress itself. */
+  #reports = false;
   #at: number;
   #until: number;
   readonly #logs: string[] = [];
@@ -376,7 +380,15 @@ class Run implements Behaviour<RunMail> {
 
   #proceed(deliveries: readonly Delivery[]): void {
     const { engine, id } = this.#options;
+    this.#report();
     this.#compute(() => engine.proceed(id, deliveries), false);
+  }
+
+  /** Reports progress, so that a host does not take a long script for one that hangs, until the script reports it itself. */
+  #report(): void {
+    const last = this.#ended.at(-1);
+    if (this.#reports || !last) return;
+    this.#attachment?.ctx.progress(last.number / MAX_REPORTED, undefined, `call ${last.number}: ${last.name}`);
   }
 
   /** Appends to the journal, and continues when it is durable. */
@@ -549,7 +561,7 @@ class Run implements Behaviour<RunMail> {
     return new InnerCall({
       ...{ core, operation, auth: callingAuth(caller, this.#attachment), label: open.of, ended },
       client: callingClient(caller, this.#attachment, open.asTask),
-      address: `run/${id}`,
+      address: this.#self.address,
       owner: callingOwner(caller, this.#attachment),
       via: { run: id, call: open.call.number, tool },
       traceparent: this.#attachment && requestContextOf(this.#attachment.ctx).current.span?.traceparent,
@@ -654,6 +666,7 @@ class Run implements Behaviour<RunMail> {
       const { ctx } = this.#attachment ?? {};
       const text = message === undefined || message === null ? undefined : shortened(String(message), 1_000);
       if (typeof done !== 'number') throw new TypeError('progress: expected a number for what is done');
+      this.#reports = true;
       ctx?.progress(done, typeof total === 'number' ? total : undefined, text);
       this.#endCall(open, { value: '', json: undefined });
     } catch (error) {
