@@ -23,7 +23,7 @@ export function isFoundBy(way: FoundBy, { enabled, listed }: Pick<Element<Tool>,
 /** Maximum number of characters of a description, and of the parameters of a tool, that are indexed. */
 const MAX_TEXT = 600;
 const MAX_TITLE = 100;
-/** Maximum number of of them for all tools of one source: an upstream chooses its texts. Further tools are found by their names. */
+/** Maximum number of characters of all tools of one source: an upstream chooses its texts. Each of its tools has the same share. */
 const MAX_SOURCE = 500_000;
 /** Maximum number of characters and words of a query that are read. */
 const MAX_QUERY = 500;
@@ -32,6 +32,11 @@ const MAX_WORDS = 10;
 const AT_ONCE = 25;
 /** Parameters of one tool that are indexed. */
 const MAX_PARAMETERS = 50;
+
+/** Tools that are ranked again by their fit, the weight of no fit, and the characters of a first sentence. */
+const MAX_RANKED = 400;
+const NO_FIT = 0.1;
+const MAX_HEAD = 120;
 
 /** Words that say nothing about a tool. */
 const EMPTY = new Set(
@@ -92,6 +97,14 @@ interface IndexedDocument {
   readonly parameters: string;
 }
 
+interface IndexedEntry {
+  readonly tool: IndexedTool;
+  readonly length: number;
+  /** The roots of the words of its name, and of its title or first sentence. */
+  readonly name: ReadonlySet<string>;
+  readonly head: ReadonlySet<string>;
+}
+
 /** The tools that a search has found. */
 interface Found {
   readonly tools: readonly IndexedTool[];
@@ -103,7 +116,7 @@ interface Found {
 
 /** The index follows a list of tools: `update` adds, replaces and removes what differs. */
 export class ToolIndex {
-  readonly #tools = new Map<number, { readonly tool: IndexedTool; readonly length: number }>();
+  readonly #tools = new Map<number, IndexedEntry>();
   readonly #search = new MiniSearch<IndexedDocument>({
     idField: 'ref',
     fields: ['name', 'title', 'description', 'parameters'],
@@ -138,13 +151,17 @@ export class ToolIndex {
         this.#search.discard(ref);
       }
     const added: IndexedDocument[] = [];
+    const counts = new Map<string, number>();
+    for (const { source } of tools) counts.set(source, (counts.get(source) ?? 0) + 1);
     for (const tool of tools) {
       if (this.#tools.has(tool.ref)) continue;
       const before = this.#indexed.get(tool.source) ?? 0;
-      const document = documentOf(tool, before < MAX_SOURCE);
+      // Each has the same share: the order of an upstream must not decide what is found.
+      const share = Math.floor(MAX_SOURCE / (counts.get(tool.source) ?? 1) / 2);
+      const document = documentOf(tool, before < MAX_SOURCE ? Math.min(MAX_TEXT, share) : 0);
       const length = document.description.length + document.parameters.length;
       this.#indexed.set(tool.source, before + length);
-      this.#tools.set(tool.ref, { tool, length });
+      this.#tools.set(tool.ref, { tool, length, ...rootsOf(document) });
       added.push(document);
     }
     await this.#search.addAllAsync(added, { chunkSize: AT_ONCE });
@@ -173,7 +190,15 @@ export class ToolIndex {
       { combineWith: 'OR', queries },
       { boost: BOOST, bm25: BM25, filter: ({ id }) => visible(this.#tools.get(id)?.tool.key ?? '') },
     );
-    const tools = found.slice(0, limit).flatMap(({ id }) => this.#tools.get(id)?.tool ?? []);
+    const groups = words.map(([root]) => [root, ...(SYNONYMS.get(root) ?? []).map(stem)]);
+    const ranked = found
+      .slice(0, MAX_RANKED)
+      .flatMap(({ id, score }) => {
+        const entry = this.#tools.get(id);
+        return entry ? [{ tool: entry.tool, score: score * fitOf(entry, groups) }] : [];
+      })
+      .sort((one, other) => other.score - one.score);
+    const tools = ranked.slice(0, limit).map(({ tool }) => tool);
     const matched = new Set(found.flatMap(({ queryTerms }) => queryTerms));
     return {
       ...{ tools, matches: found.length },
@@ -184,14 +209,34 @@ export class ToolIndex {
   }
 }
 
+/**
+ * The fit of a tool to a query beyond the words that they share: a tool about nothing else than the query fits best, and so does one
+ * that has all of its words.
+ */
+function fitOf({ name, head }: IndexedEntry, groups: readonly (readonly string[])[]): number {
+  const known = new Set(groups.flat());
+  const about = head.size > 0 ? head : name;
+  const covered = [...about].filter((root) => known.has(root)).length / (about.size || 1);
+  const has = groups.filter((group) => group.some((root) => name.has(root) || head.has(root))).length;
+  return (NO_FIT + covered) * (NO_FIT + has / (groups.length || 1));
+}
+
+/** The words of a tool for {@link fitOf}. */
+function rootsOf({ name, title, description }: IndexedDocument): Pick<IndexedEntry, 'name' | 'head'> {
+  const [sentence = ''] = description.slice(0, MAX_HEAD).split(/[.!?\n](?:\s|$)/, 1);
+  const roots = (text: string): ReadonlySet<string> =>
+    new Set(wordsOf(text).flatMap((word) => (EMPTY.has(word) ? [] : [stem(word)])));
+  return { name: roots(name), head: roots(title === '' ? sentence : title) };
+}
+
 /** Names and descriptions repeat little, so that length matters less than in prose. */
 const BM25 = { k: 1.2, b: 0.4, d: 0.5 };
 const BOOST = { name: 3, title: 2, description: 1.5, parameters: 0.5 };
 const EXACT = { prefix: (term: string) => term.length > 3, fuzzy: (term: string) => (term.length > 4 ? 0.2 : false) };
 const SYNONYM = { prefix: false, fuzzy: false, boostDocument: () => 0.3 };
 
-/** The texts of a tool. @param whole false for its names only */
-function documentOf({ key, ref, definition }: IndexedTool, whole: boolean): IndexedDocument {
+/** The texts of a tool. @param most characters of its description, and of its parameters */
+function documentOf({ key, ref, definition }: IndexedTool, most: number): IndexedDocument {
   const { title, annotations, description, inputSchema } = definition;
   const { properties } = inputSchema;
   const parameters = Object.entries(isObject(properties) ? properties : {})
@@ -204,8 +249,8 @@ function documentOf({ key, ref, definition }: IndexedTool, whole: boolean): Inde
     // A query may have a name of several words in lower case.
     name: `${key} ${key.match(CAMEL)?.join(' ').toLowerCase() ?? ''}`,
     title: text(title ?? annotations?.title).slice(0, MAX_TITLE),
-    description: whole ? text(description).slice(0, MAX_TEXT) : '',
-    parameters: whole ? parameters.join(' ').slice(0, MAX_TEXT) : '',
+    description: text(description).slice(0, most),
+    parameters: parameters.join(' ').slice(0, most),
   };
 }
 

@@ -56,30 +56,57 @@ test('two tools and a search cost at most a twentieth of the list, counted as ch
   await Promise.all([all.close(), few.close(), everything.close(), searched.close()]);
 });
 
-test('the texts of one upstream take a bounded part of the index, and its further tools are found by their names', async () => {
+test('the texts of one upstream take a bounded part of the index, of which each of its tools has the same share', async () => {
   const index = new ToolIndex();
   const word = (tool: number): string => `w${tool.toString(36)}q`;
   const text = (tool: number): string => `about${tool * 7_919}`;
+  const end = (tool: number): string => `ending${tool * 7_919}`;
   const tools = Array.from({ length: 1_000 }, (_, ref) => ({
     key: `tool_${word(ref)}`,
     ref,
     source: ref < 999 ? 'mount long' : 'mount short',
     definition: {
       name: `tool_${word(ref)}`,
-      description: `${text(ref)} `.repeat(100),
+      description: `${text(ref)} ${'filler '.repeat(60)} ${end(ref)}`,
       inputSchema: { type: 'object' },
     },
   }));
   await index.update(() => tools);
   const first = (query: string): string | undefined => index.find(query, 1, () => true).tools[0]?.key;
-  assert.is(first(text(3)), `tool_${word(3)}`);
-  assert.is(index.find(text(998), 1, (key) => key === `tool_${word(998)}`).matches, 0);
+  // The first and the last of the list are found by the beginnings of their texts, and none by the end.
+  for (const tool of [3, 998, 999]) assert.is(first(text(tool)), `tool_${word(tool)}`);
+  assert.is(index.find(end(998), 1, (key) => key === `tool_${word(998)}`).matches, 0);
+  assert.is(first(end(999)), `tool_${word(999)}`);
   assert.is(first(`tool_${word(998)}`), `tool_${word(998)}`);
-  assert.is(first(text(999)), `tool_${word(999)}`);
   // The texts of tools that are gone count no longer.
   await index.update(() => tools.slice(990));
   await index.update(() => [...tools.slice(990), ...tools.slice(5, 6).map((tool) => ({ ...tool, ref: 2_000 }))]);
-  assert.is(first(text(5)), `tool_${word(5)}`);
+  assert.is(first(end(5)), `tool_${word(5)}`);
+});
+
+test('a tool about nothing else than the query is before those that have more words about something else', async () => {
+  const index = new ToolIndex();
+  const described: readonly (readonly [name: string, description: string])[] = [
+    ['orgs_create_issue_type', 'Creates an issue type for an organization. Issue types are of issues.'],
+    ['issues_add_sub_issue', 'Adds a sub-issue to an issue. An issue may have many issues.'],
+    ['issues_create', 'Create an issue\n\nAny user with pull access can create an issue.'],
+    ['issues_create_comment', 'Creates a comment on an issue.'],
+    ['repos_get', 'Get a repository'],
+    ['actions_get_repository_access', 'Gets the access of workflows in a repository to the repository.'],
+  ];
+  await index.update(() =>
+    described.map(([name, description], ref) => ({
+      ...{ key: name, ref, source: 'mount a' },
+      definition: { name, description, inputSchema: { type: 'object' } },
+    })),
+  );
+  for (const [query, name] of [
+    ['create an issue', 'issues_create'],
+    ['comment on an issue', 'issues_create_comment'],
+    ['get a repository', 'repos_get'],
+    ['add a sub-issue', 'issues_add_sub_issue'],
+  ] as const)
+    assert.is(index.find(query, 1, () => true).tools[0]?.key, name, query);
 });
 
 for (const eras of ['legacy', 'modern'] as const)
