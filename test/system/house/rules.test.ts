@@ -11,8 +11,22 @@ import { commentsOf, wrongTitles, wrongWords, wrongWordsInPage } from './words.t
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 const test = suite('house rules');
 
+/** What a function has answered for each argument: the rules read the same files. */
+function once<T>(find: (path: string) => T): (path: string) => T {
+  const found = new Map<string, T>();
+  return (path) => {
+    const known = found.get(path);
+    if (known !== undefined) return known;
+    const answer = find(path);
+    found.set(path, answer);
+    return answer;
+  };
+}
+
+const below = once((folder) => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }));
+
 function files(folder: string, ending = /\.ts$/): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+  return below(folder)
     .filter((file) => ending.test(file) && !file.endsWith('.d.ts'))
     .map((file) => posix.join(folder, file.split(sep).join('/')));
 }
@@ -20,7 +34,7 @@ function files(folder: string, ending = /\.ts$/): string[] {
 /** The charts: what they are made of is in a folder of its own. */
 const charts = (): readonly string[] => files('machines').filter((file) => !file.startsWith('machines/chart/'));
 
-const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const read = once((file) => readFileSync(join(root, file), 'utf8'));
 
 /** The text without comments and strings, so that prose may name what code may not. */
 function code(file: string): string {
