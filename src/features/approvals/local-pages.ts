@@ -13,6 +13,8 @@ interface OpenPort {
 }
 
 const SCOPE = ['approval of the local user'];
+/** The name says to logs and inspectors that its value is a secret. */
+const TOKEN = 'approval_token';
 
 export class LocalPages {
   readonly #pages: ApprovalPages;
@@ -30,7 +32,7 @@ export class LocalPages {
       loopbackRedirects((url, form) => this.#page(url, form)),
     );
     const url = new URL((await this.#port).redirectUrl);
-    url.searchParams.set('approval', this.#keys.ring.seal(id, SCOPE));
+    url.searchParams.set(TOKEN, this.#keys.ring.seal(id, SCOPE));
     return url.href;
   }
 
@@ -43,7 +45,7 @@ export class LocalPages {
 
   /** Other programs and pages can send requests to the port, and know no sealed id. */
   async #page(url: URL, form: string | undefined): Promise<PersonPage> {
-    const opened = this.#keys.ring.open(url.searchParams.get('approval') ?? '', SCOPE);
+    const opened = this.#keys.ring.open(url.searchParams.get(TOKEN) ?? '', SCOPE);
     if (!opened.ok || typeof opened.payload !== 'string') return noPage();
     const request = { rest: `/${encodeURIComponent(opened.payload)}`, query: '', person: authOf(LOCAL) };
     const page = await this.#pages.page({ ...request, form });

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import type { ApprovalPolicy } from '../../../src/index.ts';
+import { Redactor } from '../../../src/inspector/redaction/redact.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
@@ -344,10 +345,10 @@ test('a text that is too long for a form leads the user of this machine to the p
 
 /** Requests to the port that are not those of the page. */
 for (const [title, change, fields, status] of [
-  ['without its secret', (url: URL) => url.searchParams.delete('approval'), { decision: 'approve' }, 404],
+  ['without its secret', (url: URL) => url.searchParams.delete('approval_token'), { decision: 'approve' }, 404],
   [
     'with the id of the approval',
-    (url: URL, id: string) => url.searchParams.set('approval', id),
+    (url: URL, id: string) => url.searchParams.set('approval_token', id),
     { decision: 'approve' },
     404,
   ],
@@ -362,6 +363,15 @@ for (const [title, change, fields, status] of [
     assert.is((await theOnly(made.server)).state, 'asked');
     await made.server.close();
   });
+
+test('an inspector and a log hide the secret of the page of the user of this machine', async () => {
+  const made = shop({ by: 'caller' });
+  const [url] = await localPage(made);
+  const shown = new Redactor().text(url.href);
+  assert.match(shown, 'http://127.0.0.1:');
+  assert.not.match(shown, url.searchParams.get('approval_token') ?? '');
+  await made.server.close();
+});
 
 test('the result of a call of the user of this machine has no address of the page for its model', async () => {
   const made = shop({ by: 'caller' });
