@@ -1,4 +1,4 @@
-/** The example of code mode, served by a process of its own that is killed: a script that waits for its user and for a time goes on, and each effect happens once. */
+/** The example of code mode, served by a process of its own that is killed: a script that waits for its user and for a time continues, and each effect happens once. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -121,7 +121,7 @@ for (const era of ['legacy', 'modern'] as const)
     await office.kill();
   });
 
-test('a script that sleeps becomes a task, and goes on in the next process, where its client gets the result', async () => {
+test('a script that sleeps becomes a task, continues in the next process, and its client gets the result', async () => {
   const office = new Office('sleeping', 1);
   await office.open();
   const client = await office.client('modern');

@@ -1,10 +1,11 @@
 /** Declarations of arbitrary schemas: they are TypeScript, bounded, and on lines of their own. */
 import fc from 'fast-check';
-import { parseAst } from 'rolldown/parseAst';
 import * as assert from 'uvu/assert';
+import { parseAst } from 'vite';
 import type { JsonObject, JsonValue } from '../../../../src/core/protocol/json.ts';
 import { declareParameters, declarePart, declaring } from '../../../../src/features/code/functions/declarations.ts';
 import type { ScriptFunction } from '../../../../src/features/code/functions/function-table.ts';
+import { character } from '../../../harness/character.ts';
 import { suite } from '../../../harness/door.ts';
 import { SCALE } from '../../../harness/scale.ts';
 
@@ -26,7 +27,7 @@ const text = fc.oneof(
     'constructor',
     '',
   ),
-  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc.string({ unit: character, maxLength: 8 }),
   fc.constantFrom('a', 'b', 'id', 'name', 'items'),
 );
 
