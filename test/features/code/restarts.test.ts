@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import type { Store, StoreAnswer, StoreQuery, Write } from '../../../src/core/store/store.ts';
+import type { CodeOptions } from '../../../src/features/code/code-options.ts';
 import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
@@ -65,16 +66,16 @@ interface Outcome {
 }
 
 /** Runs the script as a task by a process that dies, and by the next one to its end. */
-async function afterDeath(at: number, isWritten: boolean): Promise<Outcome> {
+async function afterDeath(at: number, isWritten: boolean, settings?: CodeOptions): Promise<Outcome> {
   const inner = memoryStore();
   const clock = new SimulatedClock();
   const store = new DyingStore(inner, at, isWritten);
-  const first = workshop({ store }, undefined, clock);
+  const first = workshop({ store }, settings, clock);
   const client = await connect(first.server, { auth: { principal: 'ada' } });
   const task = idOf(await call(client, 'tools/call', { name: 'run_code_task', arguments: { code: SCRIPT } }));
   const alive = await ended(first, client, task, () => store.dead);
   if (alive !== undefined) return { text: alive, written: first.written, writes: store.writes };
-  const second = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const second = workshop({ store: new TestStore(inner) }, settings, clock);
   const text = await ended(second, await connect(second.server, { auth: { principal: 'ada' } }), task, () => false);
   return { text: String(text), written: [...first.written, ...second.written], writes: store.writes };
 }
@@ -85,19 +86,22 @@ function call(client: TestClient, method: string, params: JsonObject): Promise<J
 
 /** Answers the questions of a task until it ends. @returns the text of its result; undefined if its process is dead */
 async function ended(
-  { clock }: Workshop,
+  made: Workshop,
   client: TestClient,
   taskId: string,
   isDead: () => boolean,
+  meanwhile: (made: Workshop) => Promise<void> = () => Promise.resolve(),
 ): Promise<string | undefined> {
   for (let turns = 0; turns < 200; turns += 1) {
-    await pass(clock, 100);
+    await pass(made.clock, 100);
+    if (isDead()) return undefined;
+    await meanwhile(made);
     if (isDead()) return undefined;
     const look = await call(client, 'tasks/get', { taskId });
     if (isObject(look.result)) return textOf(look.result);
     if (look.status === 'failed') return JSON.stringify(look);
     const inputResponses = Object.fromEntries(
-      keysOf(look).map((key) => [key, { action: 'accept', content: { name: 'Ada' } }]),
+      keysOf(look).map((key) => [key, { action: 'accept', content: { name: 'Ada', decision: 'approve' } }]),
     );
     if (keysOf(look).length > 0) await call(client, 'tasks/update', { taskId, inputResponses });
   }
@@ -105,6 +109,8 @@ async function ended(
 }
 
 const whole = afterDeath(0, false);
+/** The same, and the user approves each write. */
+const asking = afterDeath(0, false, {});
 
 test('a run that is not interrupted writes its journal in order', async () => {
   const { text, written, writes } = await whole;
@@ -116,22 +122,78 @@ test('a run that is not interrupted writes its journal in order', async () => {
   ]);
 });
 
+test('a run whose writes the user approves carries each out once', async () => {
+  const { text, written } = await asking;
+  assert.match(text, '{"result":[["wrote 1","wrote 3","wrote 4"],4,"Ada"]');
+  assert.equal(written, [1, 3, 4]);
+});
+
+for (const settings of [undefined, {}])
+  for (const isWritten of [false, true])
+    test(`a process that dies ${isWritten ? 'after' : 'before'} any write of the journal repeats no effect, ${settings ? 'with' : 'without'} approvals of the user`, async () => {
+      const { writes } = await (settings ? asking : whole);
+      for (const [index, kinds] of writes.entries()) {
+        const { text, written } = await afterDeath(index + 1, isWritten, settings);
+        const where = `${isWritten ? 'after' : 'before'} write ${index + 1} (${kinds}): ${text}, wrote ${written}`;
+        assert.is(new Set(written).size, written.length, where);
+        const value: unknown = JSON.parse(text);
+        const result: unknown = isObject(value) ? value.result : undefined;
+        const [done, ...others]: readonly unknown[] = Array.isArray(result) ? result : [];
+        assert.equal(others, [4, 'Ada'], where);
+        // The script learns of each write that it was carried out, or that this is not known.
+        for (const [place, n] of [1, 3, 4].entries()) {
+          const learned: unknown = Array.isArray(done) ? done[place] : undefined;
+          assert.ok(learned === `wrote ${n}` ? written.includes(n) : learned === 'unknown', where);
+        }
+      }
+    });
+
+/** Runs a call that somebody else must approve by a process that dies, and by the next one to its end. */
+async function approvedAfterDeath(at: number, isWritten: boolean): Promise<Outcome> {
+  const inner = memoryStore();
+  const clock = new SimulatedClock();
+  const store = new DyingStore(inner, at, isWritten);
+  const code = 'try { return await t.write({ n: 1 }); } catch ({ carriedOut }) { return carriedOut; }';
+  const byOps = ({ server }: Workshop): void => {
+    server.authorize(({ element }) => element.name !== 'write' || { approve: { by: { scope: 'ops' } } }, {
+      ...{ name: 'writes', version: '1' },
+    });
+  };
+  const decide = async ({ server }: Workshop): Promise<void> => {
+    for (const { id } of await server.approvals.list())
+      await server.approvals.decide(id, { approver: { principal: 'olga', scopes: ['ops'] }, decision: 'approve' });
+  };
+  const first = workshop({ store }, undefined, clock);
+  byOps(first);
+  const client = await connect(first.server, { auth: { principal: 'ada' } });
+  const task = idOf(await call(client, 'tools/call', { name: 'run_code_task', arguments: { code } }));
+  const alive = await ended(first, client, task, () => store.dead, decide);
+  if (alive !== undefined) return { text: alive, written: first.written, writes: store.writes };
+  const second = workshop({ store: new TestStore(inner) }, undefined, clock);
+  byOps(second);
+  const again = await connect(second.server, { auth: { principal: 'ada' } });
+  const text = await ended(second, again, task, () => false, decide);
+  return { text: String(text), written: [...first.written, ...second.written], writes: store.writes };
+}
+
+const approved = approvedAfterDeath(0, false);
+
+test('a call that somebody else approves is held, started again, and delivered', async () => {
+  const { text, written, writes } = await approved;
+  assert.match(text, '{"result":"wrote 1"');
+  assert.equal(written, [1]);
+  assert.equal(writes, ['begun', 'started', 'held', 'started', 'delivered', 'ended']);
+});
+
 for (const isWritten of [false, true])
-  test(`a process that dies ${isWritten ? 'after' : 'before'} any write of the journal repeats no effect, and the script ends`, async () => {
-    const { writes } = await whole;
+  test(`a process that dies ${isWritten ? 'after' : 'before'} any write of a held call carries it out once or never`, async () => {
+    const { writes } = await approved;
     for (const [index, kinds] of writes.entries()) {
-      const { text, written } = await afterDeath(index + 1, isWritten);
+      const { text, written } = await approvedAfterDeath(index + 1, isWritten);
       const where = `${isWritten ? 'after' : 'before'} write ${index + 1} (${kinds}): ${text}, wrote ${written}`;
-      assert.is(new Set(written).size, written.length, where);
       const value: unknown = JSON.parse(text);
       const result: unknown = isObject(value) ? value.result : undefined;
-      const [done, ...others]: readonly unknown[] = Array.isArray(result) ? result : [];
-      assert.equal(others, [4, 'Ada'], where);
-      // The script learns of each write that it was carried out, or that this is not known.
-      for (const [place, n] of [1, 3, 4].entries()) {
-        const learned: unknown = Array.isArray(done) ? done[place] : undefined;
-        assert.ok(learned === `wrote ${n}` ? written.includes(n) : learned === 'unknown', where);
-      }
+      assert.ok(result === 'wrote 1' ? written.length === 1 : result === 'unknown' && written.length <= 1, where);
     }
   });
 
