@@ -197,6 +197,27 @@ for (const isWritten of [false, true])
     }
   });
 
+test('a script that is a task continues in the next process when its own is closed', async () => {
+  for (const code of ['await sleep(60000); return t.write({ n: 1 });', SCRIPT]) {
+    const inner = memoryStore();
+    const clock = new SimulatedClock();
+    const first = workshop({ store: new TestStore(inner) }, undefined, clock);
+    const client = await connect(first.server, { auth: { principal: 'ada' } });
+    const task = idOf(await call(client, 'tools/call', { name: 'run_code_task', arguments: { code } }));
+    await pass(clock, 100);
+    const closing = first.server.close();
+    await pass(clock, 10_000);
+    await closing;
+    const second = workshop({ store: new TestStore(inner) }, undefined, clock);
+    const again = await connect(second.server, { auth: { principal: 'ada' } });
+    await pass(clock, 60_000);
+    const text = await ended(second, again, task, () => false);
+    assert.match(String(text), '{"result":');
+    const written = [...first.written, ...second.written];
+    assert.is(new Set(written).size, written.length);
+  }
+});
+
 test('a client of 2026-07-28 returns to the next process with its answer, and the script continues', async () => {
   const inner = memoryStore();
   const clock = new SimulatedClock();

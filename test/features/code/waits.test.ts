@@ -214,6 +214,7 @@ test('a tool that runs only as a task is one for a script, asks its questions, a
       message: 'Which?',
       schema: { type: 'object', properties: { n: { type: 'number' } } },
     });
+    await ctx.elicit({ message: 'Sure?', schema: { type: 'object', properties: { n: { type: 'number' } } } });
     return `job ${answer.status === 'accepted' ? JSON.stringify(answer.content) : answer.status}`;
   });
   server.tool('endless', { task: 'required' }, async (_: unknown, ctx) => {
@@ -229,7 +230,14 @@ test('a tool that runs only as a task is one for a script, asks its questions, a
   const { keys, messages, state } = asked(await first);
   assert.equal(messages, ['Which?']);
   const inputResponses = { [keys[0] ?? '']: { action: 'accept', content: { n: 7 } } };
-  const second = runModern(client, args, { requestState: state, inputResponses });
+  const again = runModern(client, args, { requestState: state, inputResponses });
+  for (let times = 0; times < 4; times += 1) await pass(clock, 1_000);
+  const more = asked(await again);
+  assert.equal(more.messages, ['Sure?']);
+  const second = runModern(client, args, {
+    requestState: more.state,
+    inputResponses: { [more.keys[0] ?? '']: { action: 'accept', content: { n: 8 } } },
+  });
   for (let times = 0; times < 4; times += 1) await pass(clock, 1_000);
   assert.is(resultIn(await second), 'job {"n":7}');
   const waiting = runModern(client, { code: 'await t.endless();' });

@@ -13,7 +13,11 @@ export function hasEffect(tool: HintedTool): boolean {
 }
 
 /** The user may approve further calls of the same tool in the same run. */
-const BY_CALLER: ApprovalPolicy = { by: 'caller', remember: { for: 3_600_000, max: 100 } };
+const BY_CALLER: ApprovalPolicy = {
+  by: 'caller',
+  message: 'A script that a model has written makes this call.',
+  remember: { for: 3_600_000, max: 100 },
+};
 
 /** The demand of `code.effects: 'approve'` on a call; undefined for one that a client makes, or that only reads. */
 export function effectCondition(

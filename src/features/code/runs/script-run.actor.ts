@@ -879,7 +879,8 @@ class Run implements Behaviour<RunMail> {
     open.text = task.message ?? '';
     const isAsked = task.status === 'input_required' && Object.keys(task.inputs).length > 0;
     if (!isAsked) return this.#watchTask(open, open.pollMs);
-    Object.assign(open, { requests: task.inputs, round: open.round + 1, status: 'storing' });
+    const asks = { askedBy: undefined, waiting: undefined, round: open.round + 1, status: 'storing' } as const;
+    Object.assign(open, asks, { requests: task.inputs });
     this.#storeQuestion(open);
   }
 
@@ -1133,11 +1134,11 @@ class Run implements Behaviour<RunMail> {
     this.#silence();
     for (const open of this.#open.values()) {
       open.timer?.cancel();
-      open.waiting?.abort(new Error(reason));
-      // The next process finds what waits for answers. What runs ends with this process.
+      // The next process finds what waits for answers, and asks no question again. What runs ends with this process.
+      if (open.status === 'held') open.waiting?.abort(new Error(reason));
       if (open.status === 'running') for (const inner of open.inner) inner.cancel(reason);
     }
-    this.#attachment?.reject(new Unanswered(reason));
+    if (this.#attachment) leave(this.#attachment, reason);
     this.#attachment = undefined;
     this.#options.gone(undefined);
   }
@@ -1164,6 +1165,13 @@ class Run implements Behaviour<RunMail> {
     const next = step(this.#state, { type }, recorder);
     if (next) this.#state = next;
   }
+}
+
+/** The next process continues the request, which ends here by its signal: an error before that would be its outcome. */
+function leave({ ctx: { signal }, reject }: Attachment, reason: string): void {
+  const left = (): void => reject(new Unanswered(reason));
+  if (signal.aborted) left();
+  else signal.addEventListener('abort', left, { once: true });
 }
 
 const EVENT_OF_END = {
