@@ -22,10 +22,10 @@ export class CodeMode implements CellHolder {
   /** @param serves true if the server serves already */
   constructor(core: Core, serves: boolean) {
     this.#serves = serves;
-    const { elements, options, stages, system } = core;
+    const { elements, options, system } = core;
     const settings = options.code ?? {};
     this.tools = new CodeTools({
-      ...{ stages, clock: system.clock, catalogue: elements.catalogues.tools, tools: elements.tools() },
+      ...{ clock: system.clock, catalogue: elements.catalogues.tools, tools: elements.tools() },
       isReadOnly: settings.effects === 'deny',
       seeTools: (request) => core.service(authorization).seeTools(request),
       ruled: () => core.service(authorization).rules.length > 0,

@@ -1,11 +1,9 @@
 /** The three tools of code mode: a model searches functions, reads their declarations, and runs a script that calls them. */
 import type { Context } from '../../../core/execution/context.ts';
-import { listViewOf, requestContextOf } from '../../../core/execution/request-context.ts';
-import type { RequestGate, Stages } from '../../../core/execution/stages.ts';
+import { requestContextOf } from '../../../core/execution/request-context.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { Element } from '../../../core/messages/registry-messages.ts';
 import type { RequestView } from '../../../core/messages/request-view.ts';
-import { isThenable } from '../../../core/protocol/json.ts';
 import { ANONYMOUS } from '../../../core/protocol/principals.ts';
 import type { CallToolResult, Tool } from '../../../core/protocol/types.ts';
 import type { AnyTool } from '../../../core/registry/define.ts';
@@ -19,7 +17,6 @@ const SOURCE = 'code mode';
 const SEARCH = 'search_functions';
 const DESCRIBE = 'describe_functions';
 const RUN = 'run_code';
-const NAMES: ReadonlySet<string> = new Set([SEARCH, DESCRIBE, RUN]);
 /** The longest query and name, and the longest script, in characters. */
 const MAX_TEXT = 1_000;
 const MAX_CODE = 65_536;
@@ -34,7 +31,6 @@ interface CodeHost {
   readonly clock: Pick<Clock, 'soon'>;
   readonly catalogue: { readonly version: number; all(): readonly Element<Tool>[] };
   readonly tools: Pick<Registration<AnyTool>, 'replaceSource'>;
-  readonly stages: Pick<Stages, 'fill' | 'empty'>;
   /** Sets the part of the list of tools that the caller of a request sees. */
   seeTools(request: RequestView): Promise<undefined> | undefined;
   /** True if a rule decides about every tool: it may hide one from a caller. */
@@ -55,10 +51,9 @@ export class CodeTools implements ToolFinder {
   }
 
   add(mount: FoundMount): void {
-    const { tools, stages } = this.#host;
+    const { tools } = this.#host;
     if (!this.#offered) tools.replaceSource(SOURCE, this.#definitions());
     this.#offered = true;
-    stages.fill('find', this.#see);
     this.#functions.add(mount);
   }
 
@@ -67,7 +62,6 @@ export class CodeTools implements ToolFinder {
     if (!this.#offered || this.#functions.mounts.length > 0) return;
     this.#offered = false;
     this.#host.tools.replaceSource(SOURCE, []);
-    this.#host.stages.empty('find', this.#see);
   }
 
   /** The definition of a tool as lists have it: few functions stand in the description of the tool that runs scripts. */
@@ -79,27 +73,15 @@ export class CodeTools implements ToolFinder {
 
   /** The functions that the caller of a request may call. */
   async functionsFor(ctx: Context) {
-    // A call that runs again has no view yet.
-    if (!listViewOf(ctx)) await this.#host.seeTools(requestContextOf(ctx).first);
-    return this.#functions.of({
-      hides: listViewOf(ctx)?.hides,
-      principal: principalOf(ctx.principal, ctx.session?.id),
-    });
+    const { current } = requestContextOf(ctx);
+    if (!current.view) await this.#host.seeTools(current);
+    return this.functionsOf(current);
   }
 
   /** The same for a request whose tools were listed. */
   functionsOf({ view, client }: RequestView) {
     return this.#functions.of({ hides: view?.hides, principal: principalOf(client.principal, client.session?.id) });
   }
-
-  /** Finds what the caller of one of the tools sees, before its rules are asked. */
-  readonly #see: RequestGate = (mail, next) => {
-    const { operation } = mail.request;
-    const isOwn = operation.method === 'tools/call' && NAMES.has(operation.name);
-    const seeing = isOwn ? this.#host.seeTools(mail.request) : undefined;
-    if (isThenable(seeing)) void seeing.then(() => next(mail));
-    else next(mail);
-  };
 
   #definitions(): readonly AnyTool[] {
     const readOnly = { readOnlyHint: true, openWorldHint: false } as const;

@@ -185,7 +185,9 @@ export class CallerFunctions implements CallableFunctions {
 
   learn(name: string, value: JsonValue): void {
     const found = this.#find(name);
-    if (found && outputOf(found) === undefined) this.#shapes.learn(this.#caller.principal, found.definition, value);
+    // The schema of an API, which may be missing, is compiled only for a declaration.
+    if (found && found.definition.outputSchema === undefined)
+      this.#shapes.learn(this.#caller.principal, found.definition, value);
   }
 
   /** The lines of a search, or, without a query, the groups. */
