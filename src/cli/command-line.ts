@@ -46,6 +46,8 @@ export function troupe(args: readonly string[], io: CommandIo): Promise<ExitCode
 async function dispatch([first, ...rest]: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (first === '--help' || first === '-h') return print(io, `${USAGE}\n`);
   if (first === '--version' || first === '-v') return print(io, `${packageVersion()}\n`);
+  // A person who types the name alone looks for its commands.
+  if (first === undefined) io.stderr.write(`${USAGE}\n\n`);
   const command = first !== undefined && Object.hasOwn(commands, first) ? commands[first] : undefined;
   if (!command)
     throw new UsageError(

@@ -136,3 +136,9 @@ for (const [title, options, env, expected] of [
       assert.not.ok(err.includes(PASSWORD));
     }
   });
+
+test('the name alone shows the commands, on stderr and with exit code 2', async () => {
+  const { code, out, err } = await run();
+  assert.equal({ code, out }, { code: 2, out: '' });
+  assert.match(err, /^Usage: troupe <command>[\s\S]*troupe serve[\s\S]*got none \(see troupe --help\)\n$/);
+});
