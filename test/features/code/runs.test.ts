@@ -1,5 +1,6 @@
 /** Runs of scripts in memory: inner calls pass the gates, in parallel, and the questions of tools reach the client in both eras. */
 import * as assert from 'uvu/assert';
+import { image } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { connect, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
@@ -214,4 +215,22 @@ test('the audit has each call of a script', async () => {
     audit.map(({ event, element }) => `${event} ${element}`),
     ['read tool read', 'call tool write', 'call tool run_code'],
   );
+});
+
+test('a script sees that there is an image, and returns it', async () => {
+  for (const forgets of [false, true]) {
+    const { server, engine } = workshop();
+    engine.forgets = forgets;
+    server.tool('shot', { annotations: { readOnlyHint: true } }, () => image('aGVsbG8=', 'image/png'));
+    const client = await connect(server);
+    const code = 'const shot = await t.shot(); await t.read({}); return { shot, seen: shot.bytes };';
+    const result = await runModern(client, { code });
+    const seen = { type: 'image', mimeType: 'image/png', bytes: 6, handle: 'block-1-1' };
+    assert.equal(resultIn(result), { shot: seen, seen: 6 });
+    assert.equal(Array.isArray(result.content) ? result.content[1] : undefined, {
+      ...{ type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' },
+    });
+    const none = await runModern(client, { code: 'return (await t.shot()).bytes;' });
+    assert.is(Array.isArray(none.content) ? none.content.length : 0, 1);
+  }
 });

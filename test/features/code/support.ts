@@ -145,7 +145,7 @@ export function asked(result: JsonObject): {
 
 /** What a script has returned. */
 export function resultIn(result: JsonObject): unknown {
-  const text = textOf(result);
+  const [text = ''] = textOf(result).split('\n');
   if (result.isError === true) throw new Error(`expected a result, got ${text}`);
   const value: unknown = JSON.parse(text);
   return isObject(value) ? value.result : undefined;

@@ -3,7 +3,7 @@ import type { Outcome } from '../../../core/messages/results.ts';
 import { ErrorCode } from '../../../core/protocol/errors.ts';
 import { isObject, type JsonValue, messageOf, shortened } from '../../../core/protocol/json.ts';
 import { META } from '../../../core/protocol/meta.ts';
-import type { CallToolResult, ReadResourceResult } from '../../../core/protocol/types.ts';
+import type { CallToolResult, ContentBlock, ReadResourceResult } from '../../../core/protocol/types.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';
 import type { ScriptFault } from '../sandbox/script.ts';
 
@@ -24,12 +24,17 @@ const NOT_RUN: ReadonlySet<number> = new Set([
   ErrorCode.UpstreamUnavailable,
 ]);
 
+/** Content blocks by the handles with which a script names them. */
+export type ReturnableBlocks = Readonly<Record<string, ContentBlock>>;
+
 export type CallValue =
   | {
       /** JSON, or an empty text for undefined. */
       readonly value: string;
       /** The same before it was written; undefined if its types say nothing of the tool. */
       readonly json: JsonValue | undefined;
+      /** The images and other blocks that the script can return, by their handles in the value. */
+      readonly blocks?: ReturnableBlocks | undefined;
     }
   | { readonly error: ScriptFault };
 
@@ -37,6 +42,8 @@ export type CallValue =
 export interface NamedCall {
   /** `group.function`. */
   readonly name: string;
+  /** The number of the call, which names its blocks. */
+  readonly number: number;
   /** The script wants the whole result. */
   readonly raw: boolean;
   /** The declaration of its parameters. */
@@ -68,17 +75,55 @@ function valueOfResult(call: NamedCall, result: CallToolResult): CallValue {
   const [first, ...others] = content;
   if (first === undefined) return { value: '', json: undefined };
   if (first.type === 'text' && others.length === 0) return sized(call, parsed(first.text));
-  return sized(
-    call,
-    content.map((block) => (block.type === 'text' ? block.text : opaque(block))),
-  );
+  const kept = new KeptBlocks(call.number);
+  const values = content.map((block) => (block.type === 'text' ? block.text : kept.opaque(block, block)));
+  return kept.with(sized(call, one(values)));
+}
+
+/** A list of one is its member. */
+function one(values: readonly JsonValue[]): JsonValue {
+  const [first = null, ...others] = values;
+  return others.length === 0 ? first : values;
+}
+
+/** The blocks of one result that a script cannot read. It can return them. */
+class KeptBlocks {
+  readonly #call: number;
+  readonly #blocks: Record<string, ContentBlock> = {};
+
+  constructor(call: number) {
+    this.#call = call;
+  }
+
+  /** The value in the place of a block: its type, its size and its handle. @param members those of the block, or of its resource */
+  opaque(block: ContentBlock, members: object): JsonValue {
+    const { type, mimeType, uri, data, blob }: Readonly<Record<string, unknown>> = { ...members };
+    const bytes = [data, blob].find((each) => typeof each === 'string');
+    const handle = `block-${this.#call}-${Object.keys(this.#blocks).length + 1}`;
+    const isKept = textOf(block).length <= MAX_VALUE;
+    if (isKept) this.#blocks[handle] = block;
+    return {
+      type: typeof type === 'string' ? type : 'resource',
+      ...(typeof mimeType === 'string' ? { mimeType } : {}),
+      ...(typeof uri === 'string' ? { uri } : {}),
+      ...(typeof bytes === 'string' ? { bytes: Math.floor((bytes.length * 3) / 4) } : {}),
+      ...(isKept ? { handle } : {}),
+    };
+  }
+
+  with(value: CallValue): CallValue {
+    return 'error' in value || Object.keys(this.#blocks).length === 0 ? value : { ...value, blocks: this.#blocks };
+  }
 }
 
 function valueOfResource(call: NamedCall, { contents }: ReadResourceResult): CallValue {
-  const [first, ...others] = contents.map((each) =>
-    'text' in each && typeof each.text === 'string' ? parsed(each.text) : opaque(each),
+  const kept = new KeptBlocks(call.number);
+  const values = contents.map((each) =>
+    'text' in each && typeof each.text === 'string'
+      ? parsed(each.text)
+      : kept.opaque({ type: 'resource', resource: each }, each),
   );
-  return sized(call, others.length === 0 ? (first ?? null) : [first ?? null, ...others]);
+  return kept.with(sized(call, one(values)));
 }
 
 /** A text is data if it is an object or a list of JSON. */
@@ -89,19 +134,6 @@ function parsed(text: string): JsonValue {
   } catch {
     return text;
   }
-}
-
-/** A script sees that there is a block, and its size. It cannot read it. */
-function opaque(block: object): JsonValue {
-  const members: Readonly<Record<string, unknown>> = { ...block };
-  const { type, mimeType, uri, data, blob } = members;
-  const bytes = [data, blob].find((each) => typeof each === 'string');
-  return {
-    type: typeof type === 'string' ? type : 'resource',
-    ...(typeof mimeType === 'string' ? { mimeType } : {}),
-    ...(typeof uri === 'string' ? { uri } : {}),
-    ...(typeof bytes === 'string' ? { bytes: Math.floor((bytes.length * 3) / 4) } : {}),
-  };
 }
 
 function sized(call: NamedCall, json: JsonValue): CallValue {

@@ -22,7 +22,7 @@ import type { Script } from '../sandbox/script.ts';
 import { effectCondition } from './effects.ts';
 import { type RunEvent, RunJournal, type StoredCaller } from './run-journal.ts';
 import type { Departure, ScriptEngine } from './run-messages.ts';
-import { resultOf } from './run-result.ts';
+import { type RunResult, resultOf } from './run-result.ts';
 import { type ScriptRun, spawnRun } from './script-run.actor.ts';
 
 export interface CodeRunsOptions {
@@ -59,7 +59,7 @@ interface LiveRun {
 /** A run that has ended. */
 interface EndedRun {
   readonly caller: StoredCaller;
-  readonly result: { readonly text: string; readonly isError: boolean };
+  readonly result: RunResult;
 }
 
 export class CodeRuns implements CellHolder {
@@ -206,7 +206,7 @@ export class CodeRuns implements CellHolder {
   /** Without a durable store, the result of a run stays here for a while. */
   #remember(id: string, ended: EndedRun): void {
     const { core } = this.#options;
-    const bytes = core.quotas.retained.reserve(ended.caller.principal, RUN_BYTES + heapBytes(ended.result.text));
+    const bytes = core.quotas.retained.reserve(ended.caller.principal, RUN_BYTES + heapBytes(ended.result));
     if (isExcess(bytes)) return;
     this.#ended.set(id, ended);
     core.system.clock.after(core.limits.askMs, () => {

@@ -1,5 +1,6 @@
 /** The calls that the journal of a run has: their identities, and the last events of those without an end. */
 import type { Delivery, ScriptCall } from '../sandbox/script.ts';
+import type { ReturnableBlocks } from './call-value.ts';
 import { digestOfArguments } from './open-call.ts';
 import type { CallIdentity, RunEvent } from './run-journal.ts';
 
@@ -19,6 +20,7 @@ export interface RecordedDelivery {
   readonly delivery: Delivery;
   readonly name: string;
   readonly effect: boolean;
+  readonly blocks: ReturnableBlocks | undefined;
 }
 
 export class RecordedCalls {
@@ -35,10 +37,10 @@ export class RecordedCalls {
       if (event.type === 'sleeping') due = Math.max(due, event.due);
       if (event.type !== 'delivered') this.#add(event);
       else {
-        const { number, name, digest, effect, type: _, ...given } = event;
+        const { number, name, digest, effect, blocks, type: _, ...given } = event;
         this.know(number, { name, digest });
         this.#open.delete(number);
-        deliveries.push({ delivery: { number, ...given }, name, effect: effect === true });
+        deliveries.push({ delivery: { number, ...given }, name, effect: effect === true, blocks });
       }
     }
     this.deliveries = deliveries;

@@ -2,6 +2,7 @@
  * The journal of a run: what was begun, what its calls asked and waited for, and what the script learned, in this order. It is the
  * truth about a run: another process gives the script the same deliveries, and continues.
  */
+import { isContentBlock } from '../../../core/execution/content.ts';
 import type { Auth } from '../../../core/messages/auth.ts';
 import { isAuth } from '../../../core/messages/auth.ts';
 import type { InputMethod, InputRequest } from '../../../core/messages/client-input.ts';
@@ -10,6 +11,8 @@ import { fromText, toText } from '../../../core/store/serialize.ts';
 import type { ActorRow, JournalEvent, Store, Write } from '../../../core/store/store.ts';
 import { StoreError } from '../../../core/store/store.ts';
 import type { Delivery, ScriptFault } from '../sandbox/script.ts';
+import type { ReturnableBlocks } from './call-value.ts';
+import type { RunResult } from './run-result.ts';
 
 /** The caller of a run, by which it continues without a request. It never has a token. */
 export interface StoredCaller {
@@ -70,10 +73,12 @@ export type RunEvent =
       readonly type: 'delivered';
       /** The call was one of a tool that may change something. */
       readonly effect?: true | undefined;
+      /** The blocks that the script can return. */
+      readonly blocks?: ReturnableBlocks | undefined;
     } & Delivery &
       CallIdentity)
   /** The result of the tool, and how the run has ended. */
-  | { readonly type: 'ended'; readonly how: string; readonly text: string; readonly isError: boolean };
+  | ({ readonly type: 'ended'; readonly how: string } & RunResult);
 
 /** The only stream of a run. */
 const STREAM = 'journal';
@@ -179,7 +184,12 @@ function isRunEvent(value: unknown): value is RunEvent {
         isCaller(value.caller)
       );
     case 'ended':
-      return typeof value.how === 'string' && typeof value.text === 'string' && typeof value.isError === 'boolean';
+      return (
+        typeof value.how === 'string' &&
+        typeof value.text === 'string' &&
+        typeof value.isError === 'boolean' &&
+        areBlocks(value.blocks)
+      );
     case 'started':
       return typeof number === 'number' && isIdentity(value);
     case 'asked':
@@ -208,11 +218,17 @@ function isRunEvent(value: unknown): value is RunEvent {
         typeof number === 'number' &&
         isIdentity(value) &&
         typeof value.at === 'number' &&
+        areBlocks(value.blocks) &&
         (typeof value.value === 'string' || isFault(value.error))
       );
     default:
       return false;
   }
+}
+
+/** A list of blocks, or blocks by their handles. */
+function areBlocks(value: unknown): boolean {
+  return value === undefined || (typeof value === 'object' && Object.values(value ?? {}).every(isContentBlock));
 }
 
 function isIdentity({ name, digest }: Readonly<Record<string, unknown>>): boolean {

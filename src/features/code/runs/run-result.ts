@@ -1,7 +1,7 @@
 /** The result of the tool that runs scripts, as its model reads it. */
 import { durationOf } from '../../../core/kernel/duration.ts';
 import { isJsonObject, isObject, type JsonValue, shortened } from '../../../core/protocol/json.ts';
-import type { CallToolResult } from '../../../core/protocol/types.ts';
+import type { CallToolResult, ContentBlock } from '../../../core/protocol/types.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';
 import type { ScriptEnd, ScriptFault } from '../sandbox/script.ts';
 
@@ -9,6 +9,8 @@ import type { ScriptEnd, ScriptFault } from '../sandbox/script.ts';
 const MAX_LOGS = 4_000;
 /** Names of calls in one result. */
 const MAX_CALLS = 40;
+/** Blocks in one result. */
+const MAX_BLOCKS = 16;
 /** Longest list of effects that an error names. */
 const MAX_EFFECTS = 20;
 
@@ -32,7 +34,32 @@ export interface RunReport {
 /** The end of a run: that of its script, or its cancellation. */
 export type RunEnd = ScriptEnd | { readonly type: 'cancelled'; readonly message: string };
 
-export function textOfEnd(end: RunEnd, report: RunReport): { readonly text: string; readonly isError: boolean } {
+/** The result of a run. */
+export interface RunResult {
+  readonly text: string;
+  readonly isError: boolean;
+  /** The blocks that the script has returned. */
+  readonly blocks?: readonly ContentBlock[] | undefined;
+}
+
+/** Finds the blocks whose handles a script has returned, in this order. */
+export function returnedBlocks(
+  end: RunEnd,
+  blocks: ReadonlyMap<string, ContentBlock>,
+): readonly ContentBlock[] | undefined {
+  if (end.type !== 'returned' || end.value === undefined || blocks.size === 0) return undefined;
+  const found = new Set<ContentBlock>();
+  const look = (value: JsonValue | undefined): void => {
+    const block = typeof value === 'string' ? blocks.get(value) : undefined;
+    if (block && found.size < MAX_BLOCKS) found.add(block);
+    if (isList(value)) for (const each of value) look(each);
+    else if (isJsonObject(value)) for (const each of Object.values(value)) look(each);
+  };
+  look(fromText(end.value, 'the result of a script'));
+  return found.size === 0 ? undefined : [...found];
+}
+
+export function textOfEnd(end: RunEnd, report: RunReport): RunResult {
   if (end.type === 'returned') return { text: textOfReturn(end.value, report), isError: false };
   const lines = [messageOfEnd(end)];
   if ('excerpt' in end && end.excerpt !== undefined) lines.push(end.excerpt);
@@ -177,8 +204,8 @@ export function pausedResult(
   return { content: [{ type: 'text', text }] };
 }
 
-export function resultOf({ text, isError }: { readonly text: string; readonly isError: boolean }): CallToolResult {
-  return { content: [{ type: 'text', text }], ...(isError ? { isError: true } : {}) };
+export function resultOf({ text, isError, blocks = [] }: RunResult): CallToolResult {
+  return { content: [{ type: 'text', text }, ...blocks], ...(isError ? { isError: true } : {}) };
 }
 
 /** A member of a list of arguments. @returns undefined if the text is no list */

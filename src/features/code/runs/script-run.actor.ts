@@ -18,6 +18,7 @@ import { ErrorCode, isProtocolError } from '../../../core/protocol/errors.ts';
 import { heapBytes } from '../../../core/protocol/heap.ts';
 import { isJsonObject, isObject, type JsonValue, messageOf, shortened } from '../../../core/protocol/json.ts';
 import type { Operation } from '../../../core/protocol/operations.ts';
+import type { ContentBlock } from '../../../core/protocol/types.ts';
 import type { Core } from '../../../core/server/feature.ts';
 import { toText } from '../../../core/store/serialize.ts';
 import type { ApprovalService } from '../../approvals/approvals.feature.ts';
@@ -26,7 +27,7 @@ import { isRepeatable } from '../../durability/tool-hints.ts';
 import type { CodeOptions } from '../code-options.ts';
 import type { CallableFunctions } from '../functions/code-functions.ts';
 import type { Delivery, Script, ScriptCall, ScriptEnd, ScriptFault, ScriptSlice } from '../sandbox/script.ts';
-import { type CallValue, valueOfOutcome } from './call-value.ts';
+import { type CallValue, type NamedCall, type ReturnableBlocks, valueOfOutcome } from './call-value.ts';
 import { hasEffect } from './effects.ts';
 import { InnerCall } from './inner-call.ts';
 import { approvalIn, endedOf, type OpenCall, openCall, reasonOfWait, unknownOutcome } from './open-call.ts';
@@ -40,7 +41,9 @@ import {
   isArguments,
   pausedResult,
   type RunEnd,
+  type RunResult,
   resultOf,
+  returnedBlocks,
   textOfEnd,
 } from './run-result.ts';
 
@@ -63,7 +66,7 @@ export interface ScriptRunOptions {
   /** Counts a call by its outcome, and a run by its end. */
   counted(what: 'call' | 'run', how: string): void;
   /** It has ended, or left this process. */
-  gone(result: { readonly text: string; readonly isError: boolean } | undefined): void;
+  gone(result: RunResult | undefined): void;
 }
 
 /** A run as its table sees it. */
@@ -138,6 +141,8 @@ class Run implements Behaviour<RunMail> {
   readonly #deliveries: Delivery[] = [];
   #ready: Ready[] = [];
   readonly #ended: EndedCall[] = [];
+  /** The blocks that the script can return, by their handles. */
+  readonly #blocks = new Map<string, ContentBlock>();
   /** The calls without a result when the script ended. */
   readonly #unfinished: { readonly name: string; readonly effect: boolean }[] = [];
   /** The highest number of a call so far. */
@@ -149,7 +154,7 @@ class Run implements Behaviour<RunMail> {
   #until: number;
   readonly #logs: string[] = [];
   #end: RunEnd | undefined;
-  #result: { readonly text: string; readonly isError: boolean } | undefined;
+  #result: RunResult | undefined;
   #over = false;
   /** The timers of the run: its end, its pause, the end of calls that are not awaited, and the return of its client. */
   #expiry: Timer | undefined;
@@ -168,7 +173,8 @@ class Run implements Behaviour<RunMail> {
     this.#at = script.startedAt;
     this.#until = script.startedAt + core.limits.codeOpenMs;
     this.#recorded = new RecordedCalls(before);
-    for (const { delivery, name, effect } of this.#recorded.deliveries) this.#took(delivery, name, effect);
+    for (const { delivery, name, effect, blocks } of this.#recorded.deliveries)
+      this.#took(delivery, name, effect, blocks);
     this.#until = Math.max(this.#until, this.#recorded.due + core.limits.codeOpenMs);
     this.#expire();
   }
@@ -347,21 +353,29 @@ class Run implements Behaviour<RunMail> {
     this.#busy = 'storing';
     const deliveries: Delivery[] = [];
     const events: RunEvent[] = [];
+    let bytes = 0;
+    let length = 0;
     for (const { open, given } of ready) {
       this.#at = Math.max(this.#at, this.#date());
       const { number } = open.call;
       const delivery: Delivery = { number, at: this.#at, ...('error' in given ? given : { value: given.value }) };
       deliveries.push(delivery);
       const { name, digest, effect } = open;
-      events.push({ type: 'delivered', name, digest, ...(effect ? { effect: true } : {}), ...delivery });
+      const blocks = 'error' in given ? undefined : given.blocks;
+      if (blocks) {
+        bytes += heapBytes(blocks);
+        length += toText(blocks).length;
+      }
+      const more = { ...(effect ? { effect: true as const } : {}), ...(blocks ? { blocks } : {}) };
+      events.push({ type: 'delivered', name, digest, ...more, ...delivery });
       this.#recorded.know(number, open);
-      this.#took(delivery, open.of, effect);
+      this.#took(delivery, open.of, effect, blocks);
     }
-    const bytes = deliveries.reduce((sum, delivery) => sum + heapBytes(delivery), 0);
+    bytes += deliveries.reduce((sum, delivery) => sum + heapBytes(delivery), 0);
     const { memory, journal, core } = this.#options;
     const excess = memory.resize(memory.amount + bytes);
     if (excess) return this.#stop('output', `what its calls have returned does not fit: ${excess.message}`);
-    const length = deliveries.reduce((sum, each) => sum + ('value' in each ? each.value.length : 0), 0);
+    length += deliveries.reduce((sum, each) => sum + ('value' in each ? each.value.length : 0), 0);
     if (journal.isFull(length))
       return this.#stop(
         'output',
@@ -370,8 +384,9 @@ class Run implements Behaviour<RunMail> {
     this.#append(events, { type: 'deliveries stored', deliveries });
   }
 
-  #took(delivery: Delivery, of: string, effect: boolean): void {
+  #took(delivery: Delivery, of: string, effect: boolean, blocks: ReturnableBlocks | undefined): void {
     const { number } = delivery;
+    for (const [handle, block] of Object.entries(blocks ?? {})) this.#blocks.set(handle, block);
     this.#at = Math.max(this.#at, delivery.at);
     this.#delivered.add(number);
     this.#deliveries.push(delivery);
@@ -605,16 +620,17 @@ class Run implements Behaviour<RunMail> {
       const held = { type: 'held', number, name, digest, approval: pending.id, text: pending.text } as const;
       return this.#append([held], { type: 'wait stored', number });
     }
-    const given = valueOfOutcome(
-      { name: open.of, raw: open.raw, declared: this.#attachment?.functions.declared(open.of) },
-      outcome,
-    );
+    const given = valueOfOutcome(this.#named(open), outcome);
     const isDenied = pending?.state === 'denied' || (!outcome.ok && outcome.error.code === ErrorCode.Forbidden);
     if (isDenied) this.#denials += 1;
     const { codeDenials } = this.#options.core.limits;
     this.#endCall(open, given);
     if (this.#denials >= codeDenials)
       this.#stop('calls', `${this.#denials} of its calls were denied. Do not call what is denied again`);
+  }
+
+  #named({ of, raw, call }: OpenCall): NamedCall {
+    return { name: of, raw, number: call.number, declared: this.#attachment?.functions.declared(of) };
   }
 
   #fault(open: OpenCall, error: ScriptFault): void {
@@ -863,12 +879,11 @@ class Run implements Behaviour<RunMail> {
     if (!outcome.ok || outcome.result.kind !== 'task') {
       // The answers were taken.
       if (outcome.ok) return this.#watchTask(open, open.pollMs);
-      return this.#endCall(open, valueOfOutcome({ name: open.of, raw: open.raw, declared: undefined }, outcome));
+      return this.#endCall(open, valueOfOutcome(this.#named(open), outcome));
     }
     const { task } = outcome.result;
     if (task.outcome) {
-      const declared = this.#attachment?.functions.declared(open.of);
-      return this.#endCall(open, valueOfOutcome({ name: open.of, raw: open.raw, declared }, task.outcome));
+      return this.#endCall(open, valueOfOutcome(this.#named(open), task.outcome));
     }
     if (task.status === 'cancelled')
       return this.#fault(open, {
@@ -1080,7 +1095,8 @@ class Run implements Behaviour<RunMail> {
       ...{ calls: this.#ended, logs: this.#logs, unfinished: this.#unfinished },
       maxLength: core.limits.codeResultLength,
     };
-    this.#result = textOfEnd(end, report);
+    const blocks = returnedBlocks(end, this.#blocks);
+    this.#result = { ...textOfEnd(end, report), ...(blocks ? { blocks } : {}) };
     this.#step(EVENT_OF_END[end.type]);
     this.#until = this.#date() + core.limits.askMs;
     const ended = { type: 'ended', how: this.#state.path, ...this.#result } as const;
