@@ -145,7 +145,10 @@ export class ServerRequests {
         if (mode === 'url') {
           if (!elicitUrl) throw unsupported('elicitation/create with the mode "url"', 'elicitUrl');
           if (!isWebPage(url)) throw invalid(`params.url: expected ${WEB_PAGE_RULE}, got ${describe(url)}`);
-          return { action: await elicitUrl({ url, message, elicitationId: textOf(elicitationId) }, context) };
+          const page = await elicitUrl({ url, message, elicitationId: textOf(elicitationId) }, context);
+          const action = actionIn(page, {});
+          if (action) return { action };
+          throw new TypeError(`elicitUrl: expected 'accept', 'decline' or 'cancel', got ${describe(page)}`);
         }
         if (!elicit) throw unsupported('elicitation/create', 'elicit');
         const requestedSchema = isJsonObject(params.requestedSchema) ? params.requestedSchema : {};
@@ -219,14 +222,29 @@ export class ServerRequests {
   }
 }
 
-/** The result of a form. Fields that the answer leaves out get the schema's defaults (SEP-1034). */
+/** The result of a form. Fields that the answer leaves out get the schema's defaults (SEP-1034). @throws {TypeError} for no answer */
 function formResult(answer: FormAnswer, schema: JsonObject): JsonObject {
-  if (answer === 'decline' || answer === 'cancel') return { action: answer };
+  const fields = isObject(schema.properties) ? schema.properties : {};
+  const action = actionIn(answer, fields);
+  if (action === 'decline' || action === 'cancel') return { action };
+  if (!action && !isJsonObject(answer))
+    throw new TypeError(`elicit: expected the fields as an object, 'decline' or 'cancel', got ${describe(answer)}`);
+  const given = action && isJsonObject(answer) ? answer.content : answer;
   const content: Record<string, JsonObject[string]> = {};
   if (isJsonObject(schema.properties))
     for (const [name, field] of Object.entries(schema.properties))
       if (isJsonObject(field) && field.default !== undefined) content[name] = field.default;
-  return { action: 'accept', content: { ...content, ...answer } };
+  return { action: 'accept', content: { ...content, ...(isJsonObject(given) ? given : {}) } };
+}
+
+/**
+ * The action of an answer: a word, or the member of a result as the protocol has it, which programs for other clients return.
+ *
+ * @param fields those of the form: one of them may be called `action`
+ */
+function actionIn(answer: unknown, fields: object): 'accept' | 'decline' | 'cancel' | undefined {
+  const action = isObject(answer) && !Object.hasOwn(fields, 'action') ? answer.action : answer;
+  return action === 'accept' || action === 'decline' || action === 'cancel' ? action : undefined;
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {

@@ -5,7 +5,14 @@ import { createServer as createSocketServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, http } from 'troupe';
-import { type Channel, type ConnectTarget, connect, ErrorResponse, type SamplingSupport } from 'troupe/client';
+import {
+  type Channel,
+  type ConnectTarget,
+  connect,
+  ErrorResponse,
+  type FormAnswer,
+  type SamplingSupport,
+} from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
@@ -76,6 +83,32 @@ for (const eras of ERAS)
       assert.equal(content, [{ type: 'text', text: 'large true' }]);
       assert.equal(asked, ['Which size?', ['size', 'gift'], 'ask']);
       await client.close();
+      await fixture.close();
+    });
+
+    test(`a ${eras} client takes an answer in the words of the protocol over ${way}, and reports one that is none`, async () => {
+      const fixture = await reachable();
+      const answers: readonly unknown[] = [
+        { action: 'accept', content: { gift: true } },
+        { action: 'decline' },
+        undefined,
+      ];
+      const texts: unknown[] = [];
+      const logged: string[] = [];
+      for (const answer of answers) {
+        const client = await connect(target(fixture), {
+          eras,
+          elicit: () => answer as FormAnswer,
+          log: (_, message) => void logged.push(message),
+        });
+        texts.push(await client.call('ask').then(({ content }) => Object(content[0]).text, String));
+        await client.close();
+      }
+      assert.equal(texts.slice(0, 2), ['large true', 'declined']);
+      assert.match(
+        [...logged, String(texts[2])].join(),
+        /expected the fields as an object, 'decline' or 'cancel', got nothing/,
+      );
       await fixture.close();
     });
 
