@@ -175,7 +175,10 @@ export class CallerFunctions implements CallableFunctions {
 
   near(name: string): readonly string[] {
     this.#near ??= new NearNames(this.#visible.map(({ whole }) => whole));
-    return this.#near.of(name, NEAR);
+    const near = this.#near.of(name, NEAR);
+    if (near.length > 0) return near;
+    const group = this.#visible.filter((each) => name.startsWith(`${each.group}.`));
+    return group.length <= NEAR ? group.map(({ whole }) => whole) : [];
   }
 
   declared(name: string): string | undefined {
