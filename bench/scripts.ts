@@ -1,8 +1,12 @@
 /**
- * Measures the sandboxes of code mode, and prints a table: the start of a script, a call, a repetition, the memory of a script at rest,
- * and everything else beside 50 scripts that never end.
+ * Measures code mode, and prints a table: the start of a script, a call, a repetition, the memory of a script at rest, everything else
+ * beside 50 scripts that never end, a call of a script beside one of its client, and 1,000 scripts that wait.
  */
 import { loadavg } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { createServer, http, type ServerOptions } from 'troupe';
+import { connect } from 'troupe/client';
 import { createActorSystem } from '../src/core/kernel/actor-system.ts';
 import { systemClock } from '../src/core/kernel/clock.ts';
 import { Sandboxes } from '../src/features/code/sandbox/sandboxes.ts';
@@ -13,6 +17,11 @@ const ROUNDS = 200;
 /** Seconds beside the endless scripts. */
 const BESIDE_S = 10;
 const CALLS = [200, 1_000] as const;
+/** Scripts that wait, and the callers that they belong to. */
+const WAITING = 1_000;
+const CALLERS = 10;
+/** Calls of one script, and of one client. */
+const INNER = 500;
 
 const system = createActorSystem({ clock: systemClock, log: (_, text) => void process.stderr.write(`${text}\n`) });
 const script = (code: string): Script => ({ code, seed: 1, startedAt: 0, groups: ['shop'] });
@@ -101,9 +110,82 @@ async function beside(): Promise<void> {
   await Promise.all(endless);
 }
 
+/** A gateway in front of a server with one tool. */
+async function gateway(options: Partial<ServerOptions> = {}) {
+  const shop = createServer({ name: 'shop', version: '1.0.0', log() {} });
+  const input = { type: 'object', properties: { page: { type: 'number' } } } as const;
+  shop.tool('list', { input, annotations: { readOnlyHint: true } }, () => 'three pens');
+  const server = createServer({ name: 'gateway', version: '1.0.0', log() {}, ...options });
+  await server.mount('shop', shop, { expose: ['search', 'code'], trust: true });
+  return server;
+}
+
+/** A call of a script beside the same call of its client, which also passes the gateway. */
+async function inner(): Promise<void> {
+  const server = await gateway();
+  const client = await connect(server);
+  const direct = (): Promise<unknown> => client.call('shop_list', { page: 1 });
+  const code = `for (let i = 0; i < ${INNER}; i++) await shop.list({ page: 1 });`;
+  for (let round = 0; round < 3; round += 1) {
+    await client.call('run_code', { code });
+    for (let at = 0; at < INNER; at += 1) await direct();
+  }
+  const calls: number[] = [];
+  const scripts: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    calls.push(
+      (await timed(async () => {
+        for (let at = 0; at < INNER; at += 1) await direct();
+      })) / INNER,
+    );
+    scripts.push((await timed(() => client.call('run_code', { code }))) / INNER);
+  }
+  const least = (times: readonly number[]): number => Math.min(...times);
+  row('a call of a client', `${least(calls).toFixed(3)} ms`);
+  row('a call of a script', `${least(scripts).toFixed(3)} ms, ${(least(scripts) - least(calls)).toFixed(3)} ms more`);
+  await client.close();
+  await server.close();
+}
+
+/** Scripts that wait for a time, each with three results behind it. */
+async function waiting(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const heap = (): number => {
+    collect();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  const server = await gateway({
+    code: { waitMs: 1 },
+    http: { authenticate: ({ header }) => ({ principal: header('authorization') ?? '' }) },
+  });
+  const transport = http({ port: 0 });
+  await server.listen(transport);
+  const clients = await Promise.all(
+    Array.from({ length: CALLERS }, (_, at) =>
+      connect({ url: transport.url ?? '', headers: { authorization: `caller ${at}` } }, { eras: 'legacy', log() {} }),
+    ),
+  );
+  const code = 'for (let page = 1; page < 4; page++) await shop.list({ page }); await sleep(3_600_000); return 1;';
+  const begin = (at: number): Promise<unknown> | undefined => clients[at % CALLERS]?.call('run_code', { code });
+  await Promise.all(clients.map((_, at) => begin(at)));
+  const before = heap();
+  const ms = await timed(async () => {
+    for (let at = CALLERS; at < WAITING; at += CALLERS)
+      await Promise.all(clients.map((_, caller) => begin(at + caller)));
+  });
+  row(`${WAITING} scripts that wait: begun in`, `${(ms / 1_000).toFixed(1)} s`);
+  row('memory of a script that waits', `${((heap() - before) / (WAITING - CALLERS) / 1_024).toFixed(1)} KiB`);
+  await Promise.all(clients.map((client) => client.close()));
+  await server.close();
+}
+
 await alone();
 await memory();
 await beside();
+await inner();
+await waiting();
 process.stdout.write(
   `| measure | figure |\n|---|---|\n${rows.map(([what, figure]) => `| ${what} | ${figure} |`).join('\n')}\n`,
 );
