@@ -1,5 +1,15 @@
 /** Runs a job of test files in a process, and judges how that process ended. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import spawn from 'cross-spawn';
@@ -48,7 +58,9 @@ let directories: Directories | undefined;
 
 function directoriesOfRun(): Directories {
   if (directories !== undefined) return directories;
-  const temporary = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'troupe-test-'));
+  const memory = inMemory();
+  if (memory) removeLeftBehind(MEMORY);
+  const temporary = mkdtempSync(join(memory ? MEMORY : tmpdir(), `troupe-test-${process.pid}-`));
   process.once('exit', () => rmSync(temporary, { recursive: true, force: true }));
   // PostgreSQL, which runs as another user, has its directory below it.
   chmodSync(temporary, 0o711);
@@ -62,6 +74,22 @@ function directoriesOfRun(): Directories {
 const MEMORY = '/dev/shm';
 /** Bytes that must be free there. */
 const ROOM = 4 * 1024 ** 3;
+
+/** How long nothing was made in a directory that a killed run has left, in milliseconds. */
+const LEFT_MS = 600_000;
+
+/** Removes the directories of runs that were killed, whose files would stay in memory. */
+export function removeLeftBehind(memory: string): void {
+  for (const name of readdirSync(memory)) {
+    const [, pid] = /^troupe-test-(\d+)-/.exec(name) ?? [];
+    if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
+    const folder = join(memory, name);
+    const made = statSync(folder, { throwIfNoEntry: false });
+    // Another container may share this memory, and has other processes.
+    if (made !== undefined && made.uid === process.getuid?.() && Date.now() - made.mtimeMs > LEFT_MS)
+      rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 /**
  * Whether the temporary files of this run are in memory: an eighth of the processor time of tests with stores went into the files

@@ -1,12 +1,13 @@
 /** The judgement of a run: a late file does not refuse a change, a wrong one does. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, relative } from 'node:path';
 import * as assert from 'uvu/assert';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { objections } from './flaky.ts';
+import { removeLeftBehind } from './job.ts';
 import { companyOf, filesOf, growsWithScale, jobsOf, LANES, root } from './plan.ts';
 
 const test = suite('runner');
@@ -50,6 +51,27 @@ function runs(pid: string): boolean {
     return false;
   }
 }
+
+if (LINUX)
+  test('the temporary files of a killed run do not stay in memory', () => {
+    const memory = mkdtempSync(join(tmpdir(), 'troupe-runner-'));
+    // Linux gives no process such a number.
+    const killed = 4_194_305;
+    const hourAgo = Date.now() / 1_000 - 3_600;
+    for (const [name, used] of [
+      [`troupe-test-${killed}-old`, hourAgo],
+      [`troupe-test-${killed}-recent`, hourAgo + 3_600],
+      [`troupe-test-${process.pid}-old`, hourAgo],
+      ['other', hourAgo],
+    ] as const) {
+      mkdirSync(join(memory, name));
+      utimesSync(join(memory, name), used, used);
+    }
+    removeLeftBehind(memory);
+    const stay = ['other', `troupe-test-${killed}-recent`, `troupe-test-${process.pid}-old`];
+    assert.equal(readdirSync(memory).sort(), stay.sort());
+    rmSync(memory, { recursive: true });
+  });
 
 test('a file that passes when it runs again alone leaves the run green, and is printed as flaky', () => {
   const { code, output, last } = run('flaky');
