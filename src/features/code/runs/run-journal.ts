@@ -82,8 +82,8 @@ export type RunEvent =
 
 /** The only stream of a run. */
 const STREAM = 'journal';
-/** More events than the calls of a run can have. */
-const MOST_EVENTS = 16_384;
+/** More events than a journal can have within its length. */
+const ALL = 1_000_000;
 
 export class RunJournal {
   readonly #store: Store;
@@ -158,7 +158,8 @@ export class RunJournal {
     store: Store,
     actor: string,
   ): Promise<{ readonly events: readonly RunEvent[]; readonly stored: readonly JournalEvent[] }> {
-    const stored = await store.events(actor, STREAM, 0, MOST_EVENTS);
+    // All of them: without the last ones, a call would start again.
+    const stored = await store.events(actor, STREAM, 0, ALL);
     return { events: stored.map(({ data }) => readEvent(data, actor)), stored };
   }
 }

@@ -372,15 +372,11 @@ class Run implements Behaviour<RunMail> {
       this.#took(delivery, open.of, effect, blocks);
     }
     bytes += deliveries.reduce((sum, delivery) => sum + heapBytes(delivery), 0);
-    const { memory, journal, core } = this.#options;
+    const { memory, journal } = this.#options;
     const excess = memory.resize(memory.amount + bytes);
     if (excess) return this.#stop('output', `what its calls have returned does not fit: ${excess.message}`);
     length += deliveries.reduce((sum, each) => sum + ('value' in each ? each.value.length : 0), 0);
-    if (journal.isFull(length))
-      return this.#stop(
-        'output',
-        `its calls have returned more than ${core.limits.codeJournalLength} characters together (the server's option is limits.codeJournalLength). Ask them for less, or do the work in several scripts`,
-      );
+    if (journal.isFull(length)) return this.#full();
     this.#append(events, { type: 'deliveries stored', deliveries });
   }
 
@@ -718,6 +714,7 @@ class Run implements Behaviour<RunMail> {
   // Waiting
 
   #storeQuestion(open: OpenCall): void {
+    if (this.#options.journal.isFull(0)) return this.#full();
     const { name, digest, round, requests, requestState: state } = open;
     const { number } = open.call;
     this.#recorded.know(number, open);
@@ -1079,6 +1076,14 @@ class Run implements Behaviour<RunMail> {
     if (this.#over) return;
     this.#end = { type: 'stopped', why, message };
     this.#record();
+  }
+
+  #full(): void {
+    const { codeJournalLength } = this.#options.core.limits;
+    this.#stop(
+      'output',
+      `its calls have returned more than ${codeJournalLength} characters together (the server's option is limits.codeJournalLength). Ask them for less, or do the work in several scripts`,
+    );
   }
 
   /** Stores the end. */
