@@ -8,7 +8,7 @@ import { suite } from '../../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
-import { until } from '../../harness/wait.ts';
+import { HANG_MS, until } from '../../harness/wait.ts';
 import { pass, pausedIn, resultIn, runModern, workshop } from './support.ts';
 
 const test = suite('runs at two processes');
@@ -18,14 +18,14 @@ test('two processes that continue one run at the same time carry each effect out
   const clock = new SimulatedClock();
   const [one, two] = [0, 1].map(() => workshop({ store: new TestStore(inner) }, undefined, clock));
   if (!one || !two) throw new Error('expected two servers');
-  const first = await connect(one.server, { auth: { principal: 'ada' } });
+  const first = await connect(one.server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const running = runModern(first, {
     code: 'await sleep(30000); const done = []; for (const n of [1, 2, 3]) done.push(await t.write({ n })); return done;',
   });
   await pass(clock, 0);
   await pass(clock, 20_000);
   const run = pausedIn(await running);
-  const second = await connect(two.server, { auth: { principal: 'ada' } });
+  const second = await connect(two.server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const [a, b] = [runModern(first, { resume: run }), runModern(second, { resume: run })];
   await pass(clock, 10_000);
   await pass(clock, 20_000);
@@ -66,7 +66,7 @@ async function node(url: string): Promise<Node> {
   shopOf(server, (what) => ran.push(what));
   servers.push(server);
   await server.listen(http({ port: 0 }));
-  return { server, ran, client: await connect(server, { auth: { principal: 'ada' } }) };
+  return { server, ran, client: await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS }) };
 }
 
 nodes('a run that sleeps when its node leaves continues at another node, whose client gets the result', async () => {

@@ -139,7 +139,8 @@ test('a script that sleeps becomes a task, continues in the next process, and it
   await office.kill();
 });
 
-test('a process that is killed while the user is asked refunds each order once', async () => {
+// The quick test of it is that of test/features/code/killed.test.ts.
+test.full('a process that is killed while the user is asked refunds each order once', async () => {
   const office = new Office('asked', 20_000);
   await office.open();
   let kills = 0;
