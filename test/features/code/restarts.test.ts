@@ -44,7 +44,7 @@ class DyingStore extends TestStore {
 
 function kindsIn(writes: readonly Write[]): string {
   return writes
-    .flatMap((write) => (write.type === 'event' && write.stream === 'journal' ? [write.kind] : []))
+    .flatMap((write) => (write.type === 'event' && write.stream.startsWith('journal') ? [write.kind] : []))
     .join(' ');
 }
 
@@ -255,4 +255,47 @@ test('a paused run continues by itself in the next process, and only its caller 
   assert.equal([first.written, second.written], [[1], [2]]);
   const other = await connect(second.server, { auth: { principal: 'eve' } });
   assert.match(textOf(await runModern(other, { resume: run })), /^There is no run /);
+});
+
+test('without a durable store, a script whose process has ended does not begin again', async () => {
+  const first = workshop();
+  const args = { code: 'await t.write({ n: 1 }); return t.who();' };
+  const one = await connect(first.server, { auth: { principal: 'ada' } });
+  const { keys, state } = asked(await runModern(one, args));
+  const second = workshop();
+  const two = await connect(second.server, { auth: { principal: 'ada' } });
+  const inputResponses = { [keys[0] ?? '']: { action: 'accept', content: { name: 'Ada' } } };
+  const result = await runModern(two, args, { requestState: state, inputResponses });
+  assert.match(textOf(result), /It is not known what it has done/);
+  assert.equal([first.written, second.written], [[1], []]);
+});
+
+test('a journal of more than a thousand events is whole, and one whose beginning was deleted continues nothing', async () => {
+  const inner = memoryStore();
+  const clock = new SimulatedClock();
+  const first = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const one = await connect(first.server, { auth: { principal: 'ada' } });
+  const code = 'for (let n = 0; n < 600; n += 1) await t.write({ n }); await sleep(60000); return t.write({ n: 600 });';
+  const running = runModern(one, { code });
+  await until(() => first.written.length === 600);
+  await pass(clock, 0);
+  await pass(clock, 20_000);
+  const run = pausedIn(await running);
+  await first.server.close();
+  const second = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const two = await connect(second.server, { auth: { principal: 'ada' } });
+  const resumed = runModern(two, { resume: run });
+  await until(async () => {
+    await pass(clock, 10_000);
+    return second.written.length === 1;
+  });
+  const paused = textOf(await resumed);
+  assert.match(paused.startsWith('paused') ? textOf(await runModern(two, { resume: run })) : paused, 'wrote 600');
+  await second.server.close();
+  await inner.commit([{ type: 'trim', actor: `run/${run}`, stream: 'journal', upto: 10 }]);
+  const third = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const three = await connect(third.server, { auth: { principal: 'ada' } });
+  const gone = await runModern(three, { resume: run }).then(textOf, String);
+  assert.not.match(gone, /wrote/);
+  assert.equal(third.written, []);
 });

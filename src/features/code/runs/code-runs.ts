@@ -1,7 +1,7 @@
 /** The runs of scripts of a server: begins them, finds them again, and takes up those of an earlier process. */
 import { randomInt } from 'node:crypto';
 import type { Context } from '../../../core/execution/context.ts';
-import { requestContextOf } from '../../../core/execution/request-context.ts';
+import { earlierSteps, requestContextOf } from '../../../core/execution/request-context.ts';
 import { failed } from '../../../core/execution/tool-result.ts';
 import { isExcess } from '../../../core/kernel/quota.ts';
 import { sha256 } from '../../../core/kernel/sha256.ts';
@@ -37,6 +37,8 @@ export interface CodeRunsOptions {
 
 /** The step of a call that remembers its run, so that the call finds it again in another process. */
 const STEP = 'io.troupe/run';
+/** The step after which the script may have done something: without its run, it does not begin again. */
+const BEGUN = 'io.troupe/run begun';
 const DEFAULTS = {
   waitMs: 20_000,
 };
@@ -123,6 +125,10 @@ export class CodeRuns implements CellHolder {
       );
     const id = await ctx.step(STEP, () => this.#newId(ctx));
     const found = await this.#find(id);
+    if (!found && earlierSteps(ctx)?.[BEGUN] !== undefined)
+      return failed(
+        'The run of this script is gone: its process ended without a durable store, or its time is over. It is not known what it has done. Find out before you run it again.',
+      );
     return this.#attach(found ?? (await this.#begin(id, args.code, tool, ctx, functions)), ctx, functions);
   }
 
@@ -168,6 +174,7 @@ export class CodeRuns implements CellHolder {
     const journal = new RunJournal(store, actorOf(id), row, limits.codeJournalLength);
     try {
       await journal.append([begun]);
+      await ctx.step(BEGUN, () => true);
     } catch (error) {
       memory.release();
       const incident = system.incident('beginning a run of a script', error);

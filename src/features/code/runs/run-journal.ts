@@ -80,17 +80,18 @@ export type RunEvent =
   /** The result of the tool, and how the run has ended. */
   | ({ readonly type: 'ended'; readonly how: string } & RunResult);
 
-/** The only stream of a run. */
+/** The first stream of a run. The next ones have numbers. */
 const STREAM = 'journal';
-/** More events than a journal can have within its length. */
-const ALL = 1_000_000;
+/** Events in one stream. Stores delete the oldest events of a stream with more than a thousand. */
+const STREAM_EVENTS = 500;
 
 export class RunJournal {
   readonly #store: Store;
   readonly #actor: string;
   readonly #row: () => ActorRow;
   readonly #maxLength: number;
-  #seq: number;
+  /** The number of its events. */
+  #count: number;
   #length: number;
   #last: Promise<void> = Promise.resolve();
   #closed: string | undefined;
@@ -107,7 +108,7 @@ export class RunJournal {
     this.#actor = actor;
     this.#row = row;
     this.#maxLength = maxLength;
-    this.#seq = before.at(-1)?.seq ?? 0;
+    this.#count = before.length;
     this.#length = before.reduce((sum, { data }) => sum + data.length, 0);
   }
 
@@ -147,21 +148,37 @@ export class RunJournal {
     const actor = this.#actor;
     const writes: Write[] = [{ type: 'actor', actor: this.#row() }];
     for (const { kind, data } of texts) {
-      this.#seq += 1;
-      writes.push({ type: 'event', actor, stream: STREAM, seq: this.#seq, kind, data });
+      const seq = (this.#count % STREAM_EVENTS) + 1;
+      writes.push({ type: 'event', actor, stream: streamAt(this.#count), seq, kind, data });
+      this.#count += 1;
     }
     await this.#store.commit(writes);
   }
 
-  /** The events of a run in the store; empty if there is no such run. @throws {StoreError} */
+  /** The events of a run in the store, all of them. @throws {StoreError} also if some are missing: a call would start again */
   static async read(
     store: Store,
     actor: string,
   ): Promise<{ readonly events: readonly RunEvent[]; readonly stored: readonly JournalEvent[] }> {
-    // All of them: without the last ones, a call would start again.
-    const stored = await store.events(actor, STREAM, 0, ALL);
+    const stored: JournalEvent[] = [];
+    let part: readonly JournalEvent[];
+    do {
+      part = await store.events(actor, streamAt(stored.length), 0, STREAM_EVENTS);
+      if (part.some(({ seq }, index) => seq !== index + 1))
+        throw new StoreError(
+          'purged',
+          `${actor}: the beginning of its journal was deleted, so that it cannot continue`,
+        );
+      stored.push(...part);
+    } while (part.length === STREAM_EVENTS);
     return { events: stored.map(({ data }) => readEvent(data, actor)), stored };
   }
+}
+
+/** The stream of an event. @param before the number of events before it */
+function streamAt(before: number): string {
+  const part = Math.floor(before / STREAM_EVENTS);
+  return part === 0 ? STREAM : `${STREAM} ${part + 1}`;
 }
 
 function readEvent(data: string, actor: string): RunEvent {
