@@ -74,7 +74,7 @@ function messageOfEnd(end: Exclude<RunEnd, { type: 'returned' }>): string {
   switch (end.type) {
     case 'threw': {
       const tool = end.fault?.tool;
-      const of = tool === undefined ? '' : ` The call of ${tool} failed; catch a ToolError to continue without it.`;
+      const of = tool === undefined ? '' : `. The call of ${tool} failed; catch a ToolError to continue without it.`;
       return `${end.name}: ${end.message}${place}${of}`;
     }
     case 'invalid':
