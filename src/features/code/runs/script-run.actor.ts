@@ -96,6 +96,9 @@ const MAX_REPORTED = 1_000_000;
 /** Lines of logs that are kept. */
 const MAX_LOGS = 400;
 
+/** The statuses of calls that need no person, no task and no time. */
+const RUNNING: readonly OpenCall['status'][] = ['queued', 'storing', 'running'];
+/** The states of approvals about which people may still decide. */
 const WAITS: ReadonlySet<string> = new Set(['asked', 'partly approved']);
 
 /** The end of a call that the script has not learned. */
@@ -930,7 +933,7 @@ class Run implements Behaviour<RunMail> {
   #settle(): void {
     if (this.#over || this.#busy || this.#end) return;
     const statuses = new Set([...this.#open.values()].map(({ status }) => status));
-    const runs = ['queued', 'storing', 'running'].some((status) => statuses.has(status as OpenCall['status']));
+    const runs = RUNNING.some((status) => statuses.has(status));
     if (statuses.size === 0 && this.#ready.length === 0)
       return this.#finishes({
         type: 'threw',
