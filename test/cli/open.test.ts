@@ -74,7 +74,7 @@ test('a file that cannot be shown gets one line with the reason', async () => {
     assert.match(err, /^troupe open: [^\n]+\n$/, `${name}: one line`);
   }
   const missing = await refused(join(folder, 'none.json'));
-  assert.equal([missing.code, /no such file/.test(missing.err)], [1, true]);
+  assert.equal([missing.code, /no such file/.test(missing.err)], [2, true]);
 });
 
 test('wrong arguments are rejected with what is right', async () => {

@@ -73,7 +73,7 @@ function messageWithCause(error: unknown): string {
 }
 
 /** `instanceof` that never throws: a handler may throw a Proxy whose traps throw. */
-function isInstance<T>(thrown: unknown, type: abstract new (...given: never[]) => T): thrown is T {
+export function isInstance<T>(thrown: unknown, type: abstract new (...given: never[]) => T): thrown is T {
   try {
     return thrown instanceof type;
   } catch {

@@ -12,7 +12,7 @@ import { isContentBlock, sentBlock } from './content.ts';
 import type { Context } from './context.ts';
 import { isEnvelope, sealEnvelope, wasCut } from './envelope.ts';
 import type { ToolCall, ToolExecution } from './execution.ts';
-import type { ThrownError } from './handler-errors.ts';
+import { isInstance, type ThrownError } from './handler-errors.ts';
 import { CannotAsk } from './input-errors.ts';
 import { lostData } from './lost-data.ts';
 import { requestContextOf } from './request-context.ts';
@@ -135,7 +135,7 @@ function conform(call: ToolCall, result: CallToolResult, checked: Checked<unknow
 function thrown(call: ToolCall, error: unknown, ctx: Context, policy: RunPolicy): CallToolResult {
   // If the client cannot be asked, the model can still pass the answer as an argument.
   if (isProtocolError(error) && !(error instanceof CannotAsk)) throw error;
-  if (error instanceof NotApproved) {
+  if (isInstance(error, NotApproved)) {
     // The call may come again with the same key, and then runs.
     const { first, current } = requestContextOf(ctx);
     turnAway(first);

@@ -235,9 +235,12 @@ test('docs/observe.md lists every metric, with its attributes', () => {
   // Every family has its line: those without a series by their description.
   const own = ['sessions', 'tasks', 'handles', 'state.scopes'].map((name) => `troupe.${name} gauge`);
   // Those of a feature that this server does not use.
-  const clustered = ['nodes', 'cells', 'approvals.open', 'approvals.oldest'].map((name) => `troupe.${name} gauge`);
+  const others = [
+    ...['nodes', 'cells', 'approvals.open', 'approvals.oldest', 'code.open'].map((name) => `troupe.${name} gauge`),
+    ...['approvals', 'code.runs', 'code.calls'].map((name) => `troupe.${name} counter`),
+  ];
   const counted = new Metrics().all().map(({ description, type }) => `${description.name} ${kinds[type]}`);
-  assert.equal(listed.sort(), [...counted, ...own, ...clustered, 'troupe.approvals counter'].sort());
+  assert.equal(listed.sort(), [...counted, ...own, ...others].sort());
   for (const name of own) assert.match(server.metrics(), `# TYPE ${name.replaceAll('.', '_')}`);
 });
 
