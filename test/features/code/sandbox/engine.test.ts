@@ -14,9 +14,11 @@ const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
 };
 
 for (const [name, load] of Object.entries(ENGINES)) {
-  const test = suite(`an engine of scripts: ${name}`);
+  const tests = suite(`an engine of scripts: ${name}`);
+  // That another engine fits is not to be seen at each change of the one in the package.
+  const test = load === quickJsEngine ? tests : tests.full;
   let engine: Engine;
-  test.before(async () => {
+  tests.before(async () => {
     engine = await load();
   });
 
