@@ -233,7 +233,7 @@ for (const [what, files, expected] of refused)
       ...files,
     });
     const { code, err } = await troupe(['pack', 'server.mjs'], { cwd: tree.path });
-    assert.is(code, 1);
+    assert.is(code, 1, err);
     assert.match(err, expected);
     assert.not.ok(existsSync(tree.at('shop-1.2.0.mcpb')));
   });

@@ -102,17 +102,23 @@ async function pack(target: Target, options: PackOptions, io: CommandIo): Promis
     ...examples(root).filter(({ name }) => !options.variables.some((each) => each.name === name)),
     ...options.variables,
   ];
-  return started(files, target, entry, options, io, (listing) => {
-    const manifest = bundleManifest({
+  const manifestOf = (offers?: ServerListing): JsonObject =>
+    bundleManifest({
       ...{ project, entry, variables, data, args: options.args },
-      ...{ tools: listing.tools, prompts: listing.prompts, title: listing.server.title },
+      ...{ tools: offers?.tools ?? [], prompts: offers?.prompts ?? [], title: offers?.server.title },
       node: supportedNode(own),
       platform: packages.native.length > 0 ? process.platform : undefined,
     });
-    for (const picture of picturesOf(manifest)) {
-      if (!existsSync(join(root, picture))) throw new PackError(`package.json: mcpb: ${picture}: no such file`);
-      if (!files.some((file) => file.path === picture)) files.push(packedFile(join(root, picture), picture));
-    }
+  const entryOf = (release: string, hash: string, title?: string): JsonObject =>
+    registryEntry({ project, release, hash, variables, title });
+  // The mistakes of package.json first: the start of a server takes a second.
+  for (const picture of picturesOf(manifestOf())) {
+    if (!existsSync(join(root, picture))) throw new PackError(`package.json: mcpb: ${picture}: no such file`);
+    if (!files.some((file) => file.path === picture)) files.push(packedFile(join(root, picture), picture));
+  }
+  if (options.release !== undefined) entryOf(options.release, '');
+  return started(files, target, entry, options, io, (listing) => {
+    const manifest = manifestOf(listing);
     files.push({
       path: 'manifest.json',
       bytes: Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`),
@@ -134,13 +140,7 @@ async function pack(target: Target, options: PackOptions, io: CommandIo): Promis
         `troupe pack: the archive runs on ${process.platform} only, because ${packages.native.join(', ')} ${packages.native.length === 1 ? 'has a binary' : 'have binaries'}`,
       );
     if (options.release === undefined) return 0;
-    const registered = registryEntry({
-      project,
-      release: options.release,
-      hash,
-      variables,
-      title: listing.server.title,
-    });
+    const registered = entryOf(options.release, hash, listing.server.title);
     replaceFile(join(root, 'server.json'), `${JSON.stringify(registered, undefined, 2)}\n`);
     print(
       io,
