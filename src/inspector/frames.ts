@@ -4,11 +4,11 @@
  */
 
 import type { ChartNode } from '../core/kernel/charts/chart-node.ts';
-import type { ActorKind, RecordHeader } from '../core/kernel/inspection/record-header.ts';
+import type { ActorKind, JournalKind, RecordHeader } from '../core/kernel/inspection/record-header.ts';
 import type { ControlAction, HopEnd } from '../core/kernel/inspection/records.ts';
 
 export type { ChartEdge, ChartNode } from '../core/kernel/charts/chart-node.ts';
-export type { ActorKind, RecordHeader } from '../core/kernel/inspection/record-header.ts';
+export type { ActorKind, JournalKind, RecordHeader } from '../core/kernel/inspection/record-header.ts';
 
 /** The version of this format. A recording of another version is rejected. */
 export const FORMAT = 1;
@@ -157,6 +157,23 @@ export interface Hopped {
   readonly end?: HopEnd;
 }
 
+/** The run of a script did something. */
+export interface Journaled {
+  readonly type: 'journal';
+  readonly actor: string;
+  /** Its place in the journal, from 1. An entry may come again. */
+  readonly index: number;
+  readonly what: JournalKind;
+  /** In milliseconds since 1970. Absent: unknown. */
+  readonly date?: number;
+  /** The number of the call. */
+  readonly call?: number;
+  readonly name?: string;
+  /** The line of the script. */
+  readonly line?: number;
+  readonly data?: Plain;
+}
+
 /** A viewer controlled the server. */
 export interface Controlled {
   readonly type: 'control';
@@ -165,7 +182,21 @@ export interface Controlled {
 }
 
 export type TraceRecord = RecordHeader &
-  (Created | Mailed | Stated | Stepped | Timed | Emitted | Crashed | Failed | Gone | Wired | Hopped | Controlled);
+  (
+    | Created
+    | Mailed
+    | Stated
+    | Stepped
+    | Timed
+    | Emitted
+    | Crashed
+    | Failed
+    | Gone
+    | Wired
+    | Hopped
+    | Journaled
+    | Controlled
+  );
 
 /** The first frame. */
 export interface HelloFrame {

@@ -4,7 +4,7 @@ import { messageOf } from '../protocol/json.ts';
 import type { ActorSystem } from './actor-system.ts';
 import type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
 import { currentTurn, type Turn } from './current-turn.ts';
-import type { ActorKind, Charted, Facts, LiveRecord, Waits } from './inspection/records.ts';
+import type { ActorKind, Charted, Facts, LiveRecord, Waits, Watching } from './inspection/records.ts';
 import { type RestartPolicy, Restarts } from './restarts.ts';
 
 export type { ActorSystem } from './actor-system.ts';
@@ -126,6 +126,10 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
 
   waits(): readonly Waits[] | undefined {
     return this.#behaviour.waits?.();
+  }
+
+  watch(): Watching | undefined {
+    return this.#behaviour.watch?.();
   }
 
   #fate(): 'queued' | 'dropped' | undefined {

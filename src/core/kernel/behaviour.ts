@@ -1,6 +1,6 @@
 /** The behaviour of an actor: how it processes messages and crashes. Types only. */
 import type { Mail, Mailbox } from '../messages/mailbox.ts';
-import type { ActorKind, Charted, Facts, Waits } from './inspection/records.ts';
+import type { ActorKind, Charted, Facts, Waits, Watching } from './inspection/records.ts';
 import type { RestartPolicy } from './restarts.ts';
 
 /** The identity of an actor. */
@@ -23,6 +23,8 @@ export interface Behaviour<M extends Mail> {
   chart?(): Charted;
   facts?(): Facts;
   waits?(): readonly Waits[];
+  /** Also records what happens inside of it, until the observation ends. */
+  watch?(): Watching;
   /** Answers for a message that crashed the actor, or that arrived while it was quarantined. Must not throw. */
   crashed(mail: M, error: unknown, quarantined: boolean): void;
   readonly policy?: RestartPolicy;

@@ -1,5 +1,15 @@
 /** The history of one actor: its lifetimes, its states, the steps of its chart, and its messages. */
-import type { ActorKind, ActorView, Created, Plain, RecordHeader, Stepped, Timed, TraceRecord } from '../frames.ts';
+import type {
+  ActorKind,
+  ActorView,
+  Created,
+  Journaled,
+  Plain,
+  RecordHeader,
+  Stepped,
+  Timed,
+  TraceRecord,
+} from '../frames.ts';
 import { LIVE, OrderedLog, type Placed } from './ordered-log.ts';
 
 /** The state of an actor from one record on. */
@@ -73,6 +83,8 @@ export class ActorLine {
   readonly timers = new OrderedLog<RecordHeader & Timed>();
   readonly mail = new OrderedLog<TraceRecord>();
   readonly troubles = new OrderedLog<TraceRecord>();
+  /** The entries of its journal, each once. */
+  readonly journal = new OrderedLog<RecordHeader & Journaled>();
   /** The last `created` record of an actor that existed before it. */
   #introduced = 0;
   readonly #contexts = new OrderedLog<Context>();
@@ -92,6 +104,11 @@ export class ActorLine {
     const { seq, at, since } = record;
     if (!this.aliveAt(LIVE)) this.lives.add({ seq, at, ...(since === undefined ? {} : { since }) });
     this.#introduced = since !== undefined && since < at ? seq : 0;
+  }
+
+  /** A later viewer gets earlier entries again. */
+  wrote(record: RecordHeader & Journaled): void {
+    if (record.index > (this.journal.last?.index ?? 0)) this.journal.add(record);
   }
 
   gone(seq: number, at: number, why: string): void {
@@ -197,6 +214,8 @@ export class ActorLine {
     this.steps.forget(seq);
     this.mail.forget(seq);
     this.troubles.forget(seq);
+    // The journal of a run is short, and begins with its script.
+    if (!this.aliveAt(LIVE)) this.journal.forget(seq);
     this.standings.forget(seq, 1);
     this.#contexts.forget(seq, 1);
     this.#views.forget(seq, 1);

@@ -27,6 +27,7 @@ export { LIVE } from './ordered-log.ts';
 export { percentile, type Timing, timings } from './percentiles.ts';
 export { type Difference, differences } from './plain-values.ts';
 export { PROGRESS, type Progress, progressOf } from './progress.ts';
+export { type LaneCall, type ScriptLane, scriptLane, scriptRuns, stopsOf } from './script-lane.ts';
 export { type StateSpan, type TimelineMark, type TimelineRow, timelineRows, type WireSpan } from './timeline-rows.ts';
 export { actorTree, displayName, doorName, flatten, INTERNAL, type TreeNode } from './tree.ts';
 export { holdsUnseen, sizeOf, tableOf, type Unseen, unseenOf } from './unseen.ts';

@@ -244,6 +244,8 @@ export class Model {
         return this.#step(line, record);
       case 'timer':
         return line.timers.add(record);
+      case 'journal':
+        return line.wrote(record);
       case 'failed': {
         const { seq, element, error, incident } = record;
         return this.exchanges.handlerFailed(root, {

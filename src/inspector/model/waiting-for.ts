@@ -233,6 +233,10 @@ export function lineOf(model: Model, record: TraceRecord): string {
       return `${name(record.actor)} ended: ${record.why}`;
     case 'hop':
       return `${record.way === 'to' ? (record.end ?? 'forwarded to') : 'arrived from'} ${hopName(record)}`;
+    case 'journal': {
+      const of = record.call === undefined ? '' : ` call ${record.call}`;
+      return `${name(record.actor)}: ${record.what}${of}${record.name === undefined ? '' : ` ${record.name}`}`;
+    }
     case 'control':
       return `the inspector: ${record.action}`;
   }

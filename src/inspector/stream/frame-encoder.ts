@@ -19,6 +19,8 @@ const MAX_LABEL = 200;
 const MAX_CHARTS = 1_000;
 /** Large enough for a list of tools with their schemas. */
 const MESSAGE: Bounds = { ...BOUNDS, members: 200, all: 64_000 };
+/** Large enough for a whole script. */
+const SCRIPT: Bounds = { ...BOUNDS, text: 65_536, all: 70_000 };
 const SMALL: Bounds = { ...BOUNDS, text: 500, all: 4_000 };
 
 /** XState's id of a machine without an id. */
@@ -121,6 +123,19 @@ export class FrameEncoder {
       case 'hop': {
         const { type, way, node, number, end } = record;
         return { ...header, type, way, node, number, ...(end === undefined ? {} : { end }) };
+      }
+      case 'journal': {
+        const { type, actor, index, what, date, call, name, line, data } = record;
+        const bounds = what === 'begun' ? SCRIPT : SMALL;
+        return {
+          ...header,
+          ...{ type, actor, index, what },
+          ...(date === undefined ? {} : { date }),
+          ...(call === undefined ? {} : { call }),
+          ...(name === undefined ? {} : { name: this.#words(name, MAX_LABEL) }),
+          ...(line === undefined ? {} : { line }),
+          ...(data === undefined ? {} : { data: plainOf(data, this.#options.redactor, { bounds }) }),
+        };
       }
       case 'control':
         return { ...header, type: record.type, action: record.action, data: this.#data(record.data) };

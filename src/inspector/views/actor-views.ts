@@ -18,6 +18,7 @@ export const WAITING_KINDS: ReadonlySet<ActorKind> = new Set([
   'handle',
   'requests',
   'server',
+  'run',
 ]);
 /**
  * These change with every request, so a recording has them only once per {@link CHECK_MS}: requests that take longer are

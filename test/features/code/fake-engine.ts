@@ -111,6 +111,7 @@ function drained(): Promise<void> {
 }
 
 export class FakeEngine implements ScriptEngine {
+  readonly id = 'an engine for tests 1.0.0';
   readonly #running = new Map<string, Running>();
   /** The number of scripts that were begun, or begun again. */
   begun = 0;

@@ -22,6 +22,20 @@ export type ActorKind =
   | 'approval'
   | 'run';
 
+/** The kinds of entries of the journal of a run. `called` and `logged` are in no store: they happen between two entries. */
+export type JournalKind =
+  | 'begun'
+  | 'called'
+  | 'logged'
+  | 'started'
+  | 'asked'
+  | 'answered'
+  | 'held'
+  | 'following'
+  | 'sleeping'
+  | 'delivered'
+  | 'ended';
+
 /**
  * A record's sequence number, its time in milliseconds of the server's clock, and its cause: the record that led to it,
  * or 0 if unknown.

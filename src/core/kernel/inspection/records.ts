@@ -5,7 +5,7 @@
 import type { AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { HopEnd } from '../../messages/hop-records.ts';
 import type { Mail } from '../../messages/mailbox.ts';
-import type { ActorKind, RecordHeader } from './record-header.ts';
+import type { ActorKind, JournalKind, RecordHeader } from './record-header.ts';
 
 /** The commands of a viewer of the inspector. */
 export type ControlAction =
@@ -124,9 +124,29 @@ export type InspectionRecord = RecordHeader &
         /** At the entry, once it has ended. */
         readonly end?: HopEnd | undefined;
       }
+    | JournalRecord
     /** A viewer controlled the server. */
     | { readonly type: 'control'; readonly action: ControlAction; readonly data: object }
   );
+
+/** The run of a script did something, in the order of its journal. */
+export interface JournalRecord {
+  readonly type: 'journal';
+  readonly actor: string;
+  /** Grows by 1: an entry may be recorded again for a viewer that came later. */
+  readonly index: number;
+  readonly what: JournalKind;
+  /** In milliseconds since 1970. Absent: an earlier process did it, at an unknown time. */
+  readonly date?: number | undefined;
+  /** The number of the call. */
+  readonly call?: number | undefined;
+  /** The function that was called. */
+  readonly name?: string | undefined;
+  /** The line of the script. */
+  readonly line?: number | undefined;
+  /** Its arguments, its result, its question, its script. */
+  readonly data?: unknown;
+}
 
 /** A record without its header. */
 export type NewRecord<R = InspectionRecord> = R extends RecordHeader ? Omit<R, keyof RecordHeader> : never;

@@ -20,7 +20,7 @@ import type { CodeOptions } from '../code-options.ts';
 import type { CallableFunctions } from '../functions/code-functions.ts';
 import type { Script } from '../sandbox/script.ts';
 import { effectCondition } from './effects.ts';
-import { type RunEvent, RunJournal, type StoredCaller } from './run-journal.ts';
+import { RunJournal, type StoredCaller } from './run-journal.ts';
 import type { Departure, ScriptEngine } from './run-messages.ts';
 import { type RunResult, resultOf } from './run-result.ts';
 import { type ScriptRun, spawnRun } from './script-run.actor.ts';
@@ -43,7 +43,7 @@ const DEFAULTS = {
   waitMs: 20_000,
 };
 /** The bytes of a run besides its script and the results of its calls. */
-const RUN_BYTES = 8_192;
+const RUN_BYTES = 16_384;
 /** Rows in one read of the store. */
 const PAGE = 1_000;
 /** The states from which a run continues without its client. */
@@ -168,7 +168,7 @@ export class CodeRuns implements CellHolder {
     if (isExcess(memory)) return failed(`The script did not run: ${memory.message}. Retry later.`);
     const startedAt = system.clock.date();
     const script: Script = { code, seed: randomInt(2 ** 32), startedAt, groups: functions.groups };
-    const begun: RunEvent = { type: 'begun', ...script, tool, caller };
+    const begun = { type: 'begun', ...script, tool, engine: this.#options.engine.id, caller } as const;
     const expires = startedAt + limits.codeOpenMs;
     const row = (): ActorRow => this.#row(id, caller, startedAt, expires);
     const journal = new RunJournal(store, actorOf(id), row, limits.codeJournalLength);
@@ -180,12 +180,15 @@ export class CodeRuns implements CellHolder {
       const incident = system.incident('beginning a run of a script', error);
       return failed('The script did not run: the server could not store its beginning. Retry later.', incident);
     }
-    return this.#spawn(id, { script, tool, caller, journal, before: [], memory });
+    return this.#spawn(id, { begun, script, tool, caller, journal, before: [], memory });
   }
 
   #spawn(
     id: string,
-    given: Pick<Parameters<typeof spawnRun>[0], 'script' | 'tool' | 'caller' | 'journal' | 'before' | 'memory'>,
+    given: Pick<
+      Parameters<typeof spawnRun>[0],
+      'begun' | 'script' | 'tool' | 'caller' | 'journal' | 'before' | 'memory'
+    >,
   ): LiveRun {
     const { core, engine, functionsOf, settings } = this.#options;
     const { caller, memory } = given;
@@ -301,7 +304,7 @@ export class CodeRuns implements CellHolder {
       limits.codeJournalLength,
       stored,
     );
-    return this.#spawn(id, { script, tool, caller, journal, before, memory });
+    return this.#spawn(id, { begun, script, tool, caller, journal, before, memory });
   }
 
   /** The server serves: runs that need no client continue. */

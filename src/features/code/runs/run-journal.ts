@@ -40,6 +40,8 @@ export type RunEvent =
       readonly groups: readonly string[];
       /** The tool that runs the script. */
       readonly tool: string;
+      /** The engine that runs it; absent in journals of earlier versions. */
+      readonly engine?: string | undefined;
       readonly caller: StoredCaller;
     }
   /** A call that may change something is about to be sent, for the first time or once more after it was approved. */
@@ -198,6 +200,7 @@ function isRunEvent(value: unknown): value is RunEvent {
         typeof value.seed === 'number' &&
         typeof value.startedAt === 'number' &&
         typeof value.tool === 'string' &&
+        (value.engine === undefined || typeof value.engine === 'string') &&
         Array.isArray(value.groups) &&
         isCaller(value.caller)
       );

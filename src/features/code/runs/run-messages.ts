@@ -8,6 +8,8 @@ import type { Delivery, Script, ScriptSlice } from '../sandbox/script.ts';
 
 /** Runs scripts. `Sandboxes` is one. */
 export interface ScriptEngine {
+  /** Name and version, for the record of a run. */
+  readonly id: string;
   /** Begins a script, or runs it again up to its last delivery. */
   begin(run: string, principal: string, script: Script, deliveries: readonly Delivery[]): Promise<ScriptSlice>;
   /** Continues it; undefined if the engine does not have it any more: begin again. */

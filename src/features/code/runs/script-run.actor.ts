@@ -8,7 +8,8 @@ import { becomeTask, isTask, requestContextOf } from '../../../core/execution/re
 import { type Actor, type Behaviour, spawn } from '../../../core/kernel/actor.ts';
 import { afterAny, type Timer } from '../../../core/kernel/clock.ts';
 import { durationOf } from '../../../core/kernel/duration.ts';
-import type { Charted, Facts, Waits } from '../../../core/kernel/inspection/records.ts';
+import { addresseeOf, nameOfQuestion } from '../../../core/kernel/inspection/display-names.ts';
+import type { Charted, Facts, Waits, Watching } from '../../../core/kernel/inspection/records.ts';
 import type { Reservation } from '../../../core/kernel/quota.ts';
 import { step } from '../../../core/kernel/step.ts';
 import type { Reply } from '../../../core/messages/client-input.ts';
@@ -34,6 +35,7 @@ import { approvalIn, endedOf, type OpenCall, openCall, reasonOfWait, unknownOutc
 import { RecordedCalls } from './recorded-calls.ts';
 import { callingAuth, callingClient, callingOwner } from './run-caller.ts';
 import type { RunEvent, RunJournal, StoredCaller } from './run-journal.ts';
+import { RunLog } from './run-log.ts';
 import type { Attachment, Departure, RunMail, ScriptEngine } from './run-messages.ts';
 import {
   argumentsIn,
@@ -52,6 +54,8 @@ export interface ScriptRunOptions {
   readonly engine: ScriptEngine;
   readonly approvals: Pick<ApprovalService, 'wait' | 'get' | 'revoke'>;
   readonly id: string;
+  /** The first event of its journal. */
+  readonly begun: Extract<RunEvent, { type: 'begun' }>;
   readonly script: Script;
   /** The tool that runs scripts. */
   readonly tool: string;
@@ -156,6 +160,11 @@ class Run implements Behaviour<RunMail> {
   #at: number;
   #until: number;
   readonly #logs: string[] = [];
+  readonly #log: RunLog;
+  /** The highest number of a call in the log. */
+  #logged = 0;
+  /** Milliseconds since 1970 at the start of the server's clock. */
+  readonly #epoch: number;
   #end: RunEnd | undefined;
   #result: RunResult | undefined;
   #over = false;
@@ -170,9 +179,12 @@ class Run implements Behaviour<RunMail> {
   #refused = 0;
 
   constructor(options: ScriptRunOptions, self: Mailbox<RunMail>) {
-    const { core, script, before } = options;
+    const { core, script, before, begun } = options;
     this.#options = options;
     this.#self = self;
+    this.#epoch = core.system.clock.date() - core.system.clock.now();
+    this.#log = new RunLog(core.system.inspection, self.address, begun);
+    for (const event of before) this.#log.event(event, event.type === 'delivered' ? event.at : undefined);
     this.#at = script.startedAt;
     this.#until = script.startedAt + core.limits.codeOpenMs;
     this.#recorded = new RecordedCalls(before);
@@ -203,19 +215,44 @@ class Run implements Behaviour<RunMail> {
   }
 
   facts(): Facts {
-    const { id, caller, journal, script } = this.#options;
+    const { id, caller, journal, script, begun } = this.#options;
     return {
-      ...{ run: id, principal: caller.principal, begun: script.startedAt, calls: this.#highest },
+      ...{ run: id, principal: caller.principal, begun: script.startedAt, engine: begun.engine, calls: this.#highest },
+      ...{ deliveries: this.#deliveries.length, denials: this.#denials },
       ...{ 'in flight': [...this.#open.values()].map(({ call, status }) => `${call.number} ${call.name}: ${status}`) },
-      ...{ 'characters of the journal': journal.length, 'a request waits': this.attended },
+      ...{ 'characters of the journal': journal.length, 'a request waits': this.attended, until: this.#until },
     };
   }
 
   waits(): readonly Waits[] {
-    return [...this.#open.values()].map(({ call, status, text, due }) => ({
-      what: status === 'held' ? text : `${call.name} (call ${call.number}, ${status})`,
-      ...(due === undefined ? {} : { until: this.#options.core.system.clock.now() + due - this.#date() }),
-    }));
+    return [...this.#open.values()].flatMap((open) => this.#waitsOf(open));
+  }
+
+  #waitsOf({ call, of, status, requests, approval, task, due, askedBy }: OpenCall): readonly Waits[] {
+    const which = `${of} (call ${call.number})`;
+    switch (status) {
+      case 'asked': {
+        const { info } = callingClient(this.#options.caller, askedBy, false);
+        return Object.values(requests).map((request) => ({
+          what: nameOfQuestion(request),
+          whom: askedBy ? addresseeOf(request, { info }) : 'the client that continues the run',
+        }));
+      }
+      case 'held':
+        return [{ what: `the approval ${approval} of ${which}` }];
+      case 'following':
+        return [{ what: `the task ${task} of ${which}` }];
+      case 'sleeping':
+        return [{ what: `the end of ${which}`, until: due === undefined ? undefined : due - this.#epoch }];
+      case 'unsigned':
+        return [{ what: `a new sign-in, for ${which}` }];
+      default:
+        return [{ what: `the result of ${which}` }];
+    }
+  }
+
+  watch(): Watching {
+    return this.#log.watch();
   }
 
   receive(mail: RunMail): void {
@@ -289,15 +326,15 @@ class Run implements Behaviour<RunMail> {
   // Computing
 
   #begin(): void {
-    this.#compute(() => {
+    if (this.#busy) this.#step('compute');
+    this.#run(() => {
       const { engine, id, caller, script } = this.#options;
       return engine.begin(id, caller.principal, script, this.#deliveries);
     }, true);
   }
 
-  #compute(run: () => Promise<ScriptSlice | undefined>, whole: boolean): void {
+  #run(run: () => Promise<ScriptSlice | undefined>, whole: boolean): void {
     this.#busy = 'computing';
-    this.#step('compute');
     run().then(
       (slice) => this.#self.send({ type: 'sliced', slice, whole }),
       (error: unknown) => this.#self.send({ type: 'engine failed', error }),
@@ -321,7 +358,6 @@ class Run implements Behaviour<RunMail> {
   #sliced(slice: ScriptSlice | undefined, whole: boolean): void {
     // It was stopped while it computed.
     if (this.#end) return;
-    this.#busy = undefined;
     this.#refused = 0;
     if (!slice) return this.#begin();
     if (whole) {
@@ -330,17 +366,30 @@ class Run implements Behaviour<RunMail> {
       // They are those of the whole way.
       this.#logs.length = 0;
     }
+    if (slice.logs.length > 0)
+      this.#log.add({ what: 'logged', date: this.#date(), data: { lines: slice.logs.slice(0, MAX_LOGS), whole } });
     this.#logs.push(...slice.logs.slice(0, MAX_LOGS));
     if (this.#logs.length > MAX_LOGS) this.#logs.splice(MAX_LOGS / 2, this.#logs.length - MAX_LOGS);
     for (const call of slice.calls) {
       if (this.#isEnding()) break;
       this.#highest = Math.max(this.#highest, call.number);
+      this.#called(call);
       if (!this.#delivered.has(call.number) && !this.#open.has(call.number)) this.#take(call);
     }
     // One call too many stops it.
     if (this.#isEnding()) return;
+    // The calls that end at once are delivered together.
+    this.#busy = undefined;
     if (slice.end) return this.#finishes(slice.end);
     this.#pump();
+  }
+
+  /** Logs a call, once. An earlier process made those of which the journal knows, at an unknown time. */
+  #called({ number: call, name, line, arguments: args }: ScriptCall): void {
+    if (call <= this.#logged) return;
+    this.#logged = call;
+    const isOld = this.#delivered.has(call) || this.#recorded.look(call) !== undefined;
+    this.#log.add({ what: 'called', call, name, line, ...(isOld ? {} : { date: this.#date() }) }, args);
   }
 
   #isEnding(): boolean {
@@ -394,8 +443,10 @@ class Run implements Behaviour<RunMail> {
 
   #proceed(deliveries: readonly Delivery[]): void {
     const { engine, id } = this.#options;
+    // It has ended meanwhile.
+    if (!this.#step('compute')) return;
     this.#report();
-    this.#compute(() => engine.proceed(id, deliveries), false);
+    this.#run(() => engine.proceed(id, deliveries), false);
   }
 
   /** Reports progress, so that a host does not take a long script for one that hangs, until the script reports it itself. */
@@ -407,6 +458,7 @@ class Run implements Behaviour<RunMail> {
 
   /** Appends to the journal, and continues when it is durable. */
   #append(events: readonly RunEvent[], mail: RunMail): void {
+    for (const event of events) this.#log.event(event, this.#date());
     this.#options.journal.append(events).then(
       () => this.#self.send(mail),
       (error: unknown) => this.#self.send({ type: 'store failed', error }),
@@ -940,9 +992,7 @@ class Run implements Behaviour<RunMail> {
         name: 'Error',
         message: 'the script waits for something that no call will settle, such as a promise of its own',
       });
-    if (runs || this.#ready.length > 0) this.#step('call');
-    else if (statuses.has('asked') || statuses.has('unsigned')) this.#step('ask');
-    else this.#step(statuses.has('held') ? 'hold' : statuses.has('following') ? 'follow' : 'sleep');
+    this.#move(waitIn(statuses, runs || this.#ready.length > 0));
     if (!runs) this.#askClient();
     this.#rests();
     this.#watch();
@@ -1052,7 +1102,7 @@ class Run implements Behaviour<RunMail> {
     for (const open of [...this.#open.values()])
       if (open.status !== 'running' && open.status !== 'storing') this.#drop(open);
     if (this.#open.size === 0 || end.type === 'stopped' || end.type === 'invalid') return this.#record();
-    this.#step('call');
+    this.#move('finish');
     this.#finish = clock.after(UNAWAITED_MS, () => this.#self.send({ type: 'finish' }));
   }
 
@@ -1103,11 +1153,12 @@ class Run implements Behaviour<RunMail> {
       ...{ calls: this.#ended, logs: this.#logs, unfinished: this.#unfinished },
       maxLength: core.limits.codeResultLength,
     };
+    this.#move(EVENT_OF_END[end.type]);
     const blocks = returnedBlocks(end, this.#blocks);
     this.#result = { ...textOfEnd(end, report), ...(blocks ? { blocks } : {}) };
-    this.#step(EVENT_OF_END[end.type]);
     this.#until = this.#date() + core.limits.askMs;
     const ended = { type: 'ended', how: this.#state.path, ...this.#result } as const;
+    this.#log.event(ended, this.#date());
     this.#options.journal.append([ended]).then(
       () => this.#self.send({ type: 'end stored' }),
       (error: unknown) => {
@@ -1184,11 +1235,37 @@ class Run implements Behaviour<RunMail> {
     return this.#options.core.system.clock.date();
   }
 
-  #step(type: ScriptRunEvent['type']): void {
+  /** @returns false if its state does not accept the event: nothing may follow from it then */
+  #step(type: ScriptRunEvent['type']): boolean {
     const recorder = { inspection: this.#options.core.system.inspection, actor: this.#self.address };
     const next = step(this.#state, { type }, recorder);
-    if (next) this.#state = next;
+    if (!next) return false;
+    this.#state = next;
+    return true;
   }
+
+  /** Takes a step that the chart must have. The run crashes without it: it would do what is not drawn. */
+  #move(type: ScriptRunEvent['type']): void {
+    const { path } = this.#state;
+    if (path === STATE_OF_WAIT.get(type)) return;
+    if (!this.#step(type)) throw new Error(`script run: expected an event that "${path}" accepts, got "${type}"`);
+  }
+}
+
+/** The states that last while what the run waits for stays the same. */
+const STATE_OF_WAIT: ReadonlyMap<ScriptRunEvent['type'], ScriptRunState> = new Map([
+  ['call', 'calling'],
+  ['ask', 'waiting for client'],
+  ['hold', 'waiting for approval'],
+  ['follow', 'waiting for task'],
+  ['sleep', 'waiting for clock'],
+]);
+
+/** The event by which a run begins to wait for calls in these states. */
+function waitIn(statuses: ReadonlySet<OpenCall['status']>, runs: boolean): ScriptRunEvent['type'] {
+  if (runs) return 'call';
+  if (statuses.has('asked') || statuses.has('unsigned')) return 'ask';
+  return statuses.has('held') ? 'hold' : statuses.has('following') ? 'follow' : 'sleep';
 }
 
 /** The next process continues the request, which ends here by its signal: an error before that would be its outcome. */

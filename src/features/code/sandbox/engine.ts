@@ -1,5 +1,8 @@
-/** The interface of an engine of JavaScript that runs scripts, so that another engine can take its place. Types only. */
+/** The interface of an engine of JavaScript that runs scripts, so that another engine can take its place. */
 import type { GuestMessage } from './prelude.ts';
+
+/** The engine of this version. A run records it: another one may repeat a script differently. */
+export const ENGINE = 'quickjs-wasi 3.7.0';
 
 export interface EngineOptions {
   /** Bytes that the script may allocate. */

@@ -4,7 +4,15 @@ import { createRequire } from 'node:module';
 import type { JSValueHandle, QuickJS } from 'quickjs-wasi';
 import { OWN } from '../../../core/kernel/package-files.ts';
 import { messageOf } from '../../../core/protocol/json.ts';
-import type { Engine, EngineFault, EngineOptions, EngineScript, GuestDelivery, GuestStart } from './engine.ts';
+import {
+  ENGINE,
+  type Engine,
+  type EngineFault,
+  type EngineOptions,
+  type EngineScript,
+  type GuestDelivery,
+  type GuestStart,
+} from './engine.ts';
 import { isGuestMessage, PRELUDE, PRELUDE_FILE, SCRIPT_FILE } from './prelude.ts';
 
 /** The part of WebAssembly that is used: it is in the library of browsers only, and the types of quickjs-wasi expect that one. */
@@ -31,7 +39,7 @@ export async function quickJsEngine(): Promise<Engine> {
   const resolve = createRequire(new URL('quickjs-engine.js', OWN)).resolve;
   const wasm = await WebAssembly.compile(await readFile(resolve('quickjs-wasi/quickjs.wasm')));
   return {
-    id: 'quickjs-wasi 3.7.0',
+    id: ENGINE,
     async create(options) {
       const state: StopState = { stopped: false };
       let script: QuickJsScript | undefined;

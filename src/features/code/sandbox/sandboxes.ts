@@ -5,6 +5,7 @@
 import type { ActorSystem } from '../../../core/kernel/actor-system.ts';
 import { type RestartPolicy, Restarts } from '../../../core/kernel/restarts.ts';
 import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
+import { ENGINE } from './engine.ts';
 import { FairQueue } from './fair-queue.ts';
 import { type SandboxDeath, type SandboxJob, SandboxWorker } from './sandbox-worker.ts';
 import type { ScriptBounds } from './sandboxed-script.ts';
@@ -51,6 +52,7 @@ interface LiveRun {
 }
 
 export class Sandboxes {
+  readonly id = ENGINE;
   readonly #system: SandboxesOptions['system'];
   readonly #bounds: ScriptBounds;
   readonly #threadLimit: number;
