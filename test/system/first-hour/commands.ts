@@ -45,10 +45,6 @@ export const COMMANDS: readonly CommandStep[] = [
   step("mv data ../tables-data && npm pkg set description='Finds and books tables.' author='Ada'"),
   step('npx troupe pack server.ts && ls *.mcpb', '…tables-1.0.0.mcpb'),
   step('npx troupe build server.ts', '…has no view with an entry'),
-  step(
-    'npm pkg set description="Tables of a restaurant" author=Ada && npx troupe pack server.ts --out tables.mcpb',
-    'tables.mcpb: …',
-  ),
   step('npx troupe graph server.ts booking --mermaid', '…held --> confirmed : confirm…'),
   step('npx troupe graph server.ts booking --out booking.svg && grep -c "</svg>" booking.svg', '1'),
 ];
