@@ -16,7 +16,7 @@ import { Json } from '../parts/Json.tsx';
 import { later } from '../parts/Later.tsx';
 import { ActorLink, At, Section } from '../parts/parts.tsx';
 import { duration, plural } from '../parts/time.ts';
-import { connection, cursor, isLive, known, mark, now, place } from '../store/state.ts';
+import { connection, cursor, isLive, known, mark, now, place, show } from '../store/state.ts';
 import { Act } from './Act.tsx';
 import { History } from './History.tsx';
 import { NextSteps } from './NextSteps.tsx';
@@ -60,6 +60,11 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
           </p>
         )}
       </header>
+      {line.kind === 'run' ? (
+        <button type="button" class="link" onClick={() => show('script')}>
+          its script, calls and journal
+        </button>
+      ) : null}
       {alive ? <Waiting waits={waits} /> : null}
       {alive && finished ? <p class="idle">It has finished, and accepts no more events.</p> : null}
       {alive && !finished && waits?.length === 0 ? <p class="idle">Idle until the next message.</p> : null}

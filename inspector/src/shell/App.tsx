@@ -7,17 +7,19 @@ import { useEffect } from 'preact/hooks';
 import { Tree } from '../actors/Tree.tsx';
 import { Detail } from '../detail/Detail.tsx';
 import { Guarded } from '../parts/Guarded.tsx';
+import { later } from '../parts/Later.tsx';
 import { notice, selection, show, tab } from '../store/state.ts';
 import { Compare } from './Compare.tsx';
 import { Drop } from './Drop.tsx';
 import { Header } from './Header.tsx';
-import { Help, helpOpen } from './Help.tsx';
-import { keys } from './keys.ts';
+import { helpOpen, keys } from './keys.ts';
 import { Middle } from './Middle.tsx';
 import { collapsed, paneStyle, Splitter } from './panes.tsx';
 import { Strip } from './Strip.tsx';
 import { Tabs } from './Tabs.tsx';
 import { Trouble } from './Trouble.tsx';
+
+const Help = later('This list', async () => (await import('./Help.tsx')).Help);
 
 export function App() {
   useEffect(() => {

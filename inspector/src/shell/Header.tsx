@@ -20,8 +20,7 @@ import {
 } from '../store/state.ts';
 import { theme, toggleTheme } from '../store/theme.ts';
 import { ExportMenu } from './ExportMenu.tsx';
-import { helpOpen } from './Help.tsx';
-import { toggleMark } from './keys.ts';
+import { helpOpen, toggleMark } from './keys.ts';
 import { PaneTools } from './panes.tsx';
 
 export function Header() {

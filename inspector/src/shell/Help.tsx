@@ -1,10 +1,25 @@
 /** The keys and signs of the page. */
-import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Sign } from '../parts/icons.tsx';
-import { KEYS } from './keys.ts';
+import { helpOpen } from './keys.ts';
 
-export const helpOpen = signal(false);
+const KEYS: readonly (readonly [keys: string, what: string])[] = [
+  ['/', 'focus the filter'],
+  ['← →', 'previous or next record; , and . also in lists'],
+  ['L', 'live: follow the newest record'],
+  ['Space', 'pause or resume'],
+  ['M', 'mark this moment for comparison'],
+  ['1 … 8', 'overview, chart, messages, wire, timeline, coverage, server, script'],
+  ['P N', 'in a script: previous or next result'],
+  ['A D', 'focus the actors, the details'],
+  ['↑ ↓', 'move in a list; ← → collapse and expand in the tree'],
+  ['[ ] \\', 'collapse or expand the actors, the details, the timeline'],
+  ['+ − 0 C', 'zoom the chart, fit it, or centre the active states'],
+  ['⇧ drag', 'on the timeline: filter by time'],
+  ['T', 'light or dark theme'],
+  ['Esc', 'clear the selection'],
+  ['?', 'this list'],
+];
 
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);

@@ -1,6 +1,6 @@
 /** The tabs of the middle pane. */
 import type { TargetedKeyboardEvent } from 'preact';
-import { TABS, type Tab } from '../store/state.ts';
+import { type Tab, tabs } from '../store/state.ts';
 
 const NAMES: Readonly<Record<Tab, string>> = {
   overview: 'Overview',
@@ -10,13 +10,15 @@ const NAMES: Readonly<Record<Tab, string>> = {
   timeline: 'Timeline',
   coverage: 'Coverage',
   server: 'Server',
+  script: 'Script',
 };
 
 export function Tabs({ chosen, onChoose }: { readonly chosen: Tab; readonly onChoose: (tab: Tab) => void }) {
   const keys = (event: TargetedKeyboardEvent<HTMLElement>): void => {
     const by = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
     if (by === 0) return;
-    const next = TABS[(TABS.indexOf(chosen) + by + TABS.length) % TABS.length];
+    const all = tabs.value;
+    const next = all[(all.indexOf(chosen) + by + all.length) % all.length];
     if (next === undefined) return;
     onChoose(next);
     document.getElementById(`tab-${next}`)?.focus();
@@ -25,7 +27,7 @@ export function Tabs({ chosen, onChoose }: { readonly chosen: Tab; readonly onCh
   };
   return (
     <div class="tabs" role="tablist" aria-label="views" onKeyDown={keys}>
-      {TABS.map((tab, index) => (
+      {tabs.value.map((tab, index) => (
         <button
           key={tab}
           id={`tab-${tab}`}

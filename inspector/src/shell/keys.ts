@@ -1,25 +1,10 @@
 /** The global keys. A focused panel handles its own keys first. */
-import { goLive, mark, place, select, selection, show, step, supposed, TABS, togglePause } from '../store/state.ts';
+import { signal } from '@preact/signals';
+import { goLive, mark, place, select, selection, show, step, supposed, tabs, togglePause } from '../store/state.ts';
 import { toggleTheme } from '../store/theme.ts';
-import { helpOpen } from './Help.tsx';
 import { toggleCollapsed } from './panes.tsx';
 
-export const KEYS: readonly (readonly [keys: string, what: string])[] = [
-  ['/', 'focus the filter'],
-  ['← →', 'previous or next record; , and . also in lists'],
-  ['L', 'live: follow the newest record'],
-  ['Space', 'pause or resume'],
-  ['M', 'mark this moment for comparison'],
-  ['1 … 7', 'overview, chart, messages, wire, timeline, coverage, server'],
-  ['A D', 'focus the actors, the details'],
-  ['↑ ↓', 'move in a list; ← → collapse and expand in the tree'],
-  ['[ ] \\', 'collapse or expand the actors, the details, the timeline'],
-  ['+ − 0 C', 'zoom the chart, fit it, or centre the active states'],
-  ['⇧ drag', 'on the timeline: filter by time'],
-  ['T', 'light or dark theme'],
-  ['Esc', 'clear the selection'],
-  ['?', 'this list'],
-];
+export const helpOpen = signal(false);
 
 export function keys(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -32,7 +17,7 @@ export function keys(event: KeyboardEvent): void {
   }
   if (event.key === ' ' && target instanceof HTMLButtonElement) return;
   const act = ACTS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-  const tab = TABS[Number(event.key) - 1];
+  const tab = tabs.value[Number(event.key) - 1];
   if (act) act();
   else if (tab) show(tab);
   else return;

@@ -145,11 +145,12 @@ function nameOf(token: string): string {
   return (hash >>> 0).toString(36);
 }
 
-/** Open input requests, and tasks with one: the tree shows their deadlines. */
+/** Open input requests, tasks with one, and runs of scripts: the tree shows their deadlines. */
 function questions(): readonly string[] {
   const open: string[] = [];
   for (const line of live?.actors.values() ?? [])
-    if ((line.kind === 'ask' || (line.kind === 'task' && asks(line))) && line.aliveAt(LIVE)) open.push(line.address);
+    if ((line.kind === 'ask' || line.kind === 'run' || (line.kind === 'task' && asks(line))) && line.aliveAt(LIVE))
+      open.push(line.address);
   return open.slice(-MOST_QUESTIONS);
 }
 

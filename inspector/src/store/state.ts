@@ -5,9 +5,9 @@ import { actorTree, LIVE, Model } from '../../../src/inspector/model/index.ts';
 import { parseFilter } from './filter.ts';
 import { waitOf } from './pace.ts';
 
-export type Tab = 'overview' | 'chart' | 'messages' | 'wire' | 'timeline' | 'coverage' | 'server';
+export type Tab = 'overview' | 'chart' | 'messages' | 'wire' | 'timeline' | 'coverage' | 'server' | 'script';
 
-export const TABS: readonly Tab[] = ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage', 'server'];
+const TABS: readonly Tab[] = ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage', 'server'];
 
 export interface Selection {
   readonly actor?: string;
@@ -46,6 +46,9 @@ export function known(): Model {
   version.value;
   return model.value;
 }
+
+/** The views: that of scripts is there once one has run. */
+export const tabs = computed((): readonly Tab[] => (known().runs ? [...TABS, 'script'] : TABS));
 
 /** The tree of actors at the cursor: computed once for each change, for all panels. */
 export const tree = computed(() => actorTree(known(), cursor.value));

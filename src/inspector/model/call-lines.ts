@@ -31,6 +31,12 @@ export function argumentLine({ message }: WireExchange): string | undefined {
   return line.length === 0 ? undefined : cut(line.join(', '));
 }
 
+/** The arguments of a call of a script: mostly one object. */
+export function givenLine(args: Plain): string {
+  const list = isList(args) ? args : [args];
+  return cut(list.map(lineOfValue).join(', '));
+}
+
 /** The result of a call: its first text, its structured content, or its error; undefined while it is open. */
 export function resultLine(exchange: WireExchange, seq: number): string | undefined {
   if (statusAt(exchange, seq) === 'open') return undefined;
@@ -50,6 +56,11 @@ export function resultLine(exchange: WireExchange, seq: number): string | undefi
 
 function lineOfValue(value: Plain): string {
   return typeof value === 'string' ? value : jsonTextOf(value);
+}
+
+/** A value of a script in one line. */
+export function valueLine(value: Plain): string {
+  return cut(textOfValue(member(value, 'message')) ?? lineOfValue(value));
 }
 
 function cut(text: string): string {

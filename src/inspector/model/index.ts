@@ -4,7 +4,7 @@
  */
 export { type ActorLife, ActorLine, type PendingTimer, type Since, type Standing } from './actor-line.ts';
 export { isUpstream } from './belonging.ts';
-export { argumentLine, lastCalls, resultLine } from './call-lines.ts';
+export { argumentLine, givenLine, lastCalls, resultLine, valueLine } from './call-lines.ts';
 export { type ActorChange, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
 export { hasClient, isUnused } from './clients.ts';
@@ -25,9 +25,10 @@ export { Model, type ModelOptions } from './model.ts';
 export { framesOf, recordingOfModel } from './model-frames.ts';
 export { LIVE } from './ordered-log.ts';
 export { percentile, type Timing, timings } from './percentiles.ts';
-export { type Difference, differences } from './plain-values.ts';
+export { type Difference, differences, isList, member } from './plain-values.ts';
 export { PROGRESS, type Progress, progressOf } from './progress.ts';
-export { type LaneCall, type ScriptLane, scriptLane, scriptRuns, stopsOf } from './script-lane.ts';
+export { type LaneCall, type ScriptLane, scriptLane, stopsOf } from './script-lane.ts';
+export { scriptRuns } from './script-runs.ts';
 export { type StateSpan, type TimelineMark, type TimelineRow, timelineRows, type WireSpan } from './timeline-rows.ts';
 export { actorTree, displayName, doorName, flatten, INTERNAL, type TreeNode } from './tree.ts';
 export { holdsUnseen, sizeOf, tableOf, type Unseen, unseenOf } from './unseen.ts';

@@ -50,6 +50,8 @@ export class Model {
   readonly gaps: GapFrame[] = [];
   /** True once the server has a mount. */
   mounts = false;
+  /** True if it knows the run of a script. */
+  runs = false;
   /** Everything that the server offers, if a frame described it. */
   catalogue: ServerCatalogue | undefined;
   /** The server's own count of visits, if the page has requested it. */
@@ -184,6 +186,7 @@ export class Model {
     this.troubles = [];
     this.#unconfirmed = undefined;
     this.mounts = false;
+    this.runs = false;
     this.#gone = [];
     this.#dropped = 0;
     this.version += 1;
@@ -230,6 +233,7 @@ export class Model {
       case 'created':
         line.created(record);
         this.mounts ||= line.kind === 'mount';
+        this.runs ||= line.kind === 'run';
         line.origin ??= root;
         if (line.kind === 'request') line.serves.add(root);
         this.#machines.add(line, this.actors);

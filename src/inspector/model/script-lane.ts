@@ -1,7 +1,6 @@
 /** The run of a script as it stood at a record: its text, its calls in the order of the journal, its logs, and the line at which it is. */
 import type { Journaled, JournalKind, Plain, RecordHeader } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
-import type { Model } from './model.ts';
 import { isList, isRecord, member, textOfValue } from './plain-values.ts';
 
 type Entry = RecordHeader & Journaled;
@@ -45,13 +44,6 @@ export interface ScriptLane {
   readonly how?: string;
   /** The number of entries that are not known. */
   readonly missing: number;
-}
-
-/** The runs of scripts that a model knows, the newest first. */
-export function scriptRuns(model: Model, seq: number): readonly ActorLine[] {
-  return [...model.actors.values()]
-    .filter(({ kind, lives }) => kind === 'run' && lives.before(seq) !== undefined)
-    .sort((a, b) => (b.lives.first?.seq ?? 0) - (a.lives.first?.seq ?? 0));
 }
 
 /** The records between which a reader steps: the beginning of the script, and what it learned each time. */

@@ -1,0 +1,42 @@
+/** The journal of the run of a script, in its order. Each entry moves the cursor. */
+import { type ScriptLane, valueLine } from '../../../src/inspector/model/index.ts';
+import { At } from '../parts/parts.tsx';
+import { plural } from '../parts/time.ts';
+import { cursor, known } from '../store/state.ts';
+
+export function JournalList({ lane }: { readonly lane: ScriptLane }) {
+  const epoch = known().hello?.epoch ?? 0;
+  return (
+    <details class="section script-journal">
+      <summary>
+        Journal{' '}
+        <span class="beside">
+          {plural(lane.entries.length, 'entry', 'entries')}
+          {lane.missing > 0 ? `, ${lane.missing} earlier ones are not known` : ''}
+          {lane.engine === undefined ? '' : `, by ${lane.engine}`}
+        </span>
+      </summary>
+      <ol>
+        {lane.entries.map(({ index, seq, date, what, call, name, data }) => (
+          <li key={index}>
+            <button
+              type="button"
+              class="moment"
+              title="Move the cursor here"
+              onClick={() => {
+                cursor.value = seq;
+              }}
+            >
+              <span class="script-figure">{date === undefined ? '–' : <At at={date - epoch} />}</span>
+              <span>
+                <b>{what}</b> {call === undefined ? '' : `call ${call} `}
+                {name === undefined ? null : <span class="mono">{name} </span>}
+                {data === undefined || what === 'begun' ? null : <span class="mono beside">{valueLine(data)}</span>}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}

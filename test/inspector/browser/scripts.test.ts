@@ -1,0 +1,130 @@
+/** The view of a script: its calls at their lines, what it waits for, its logs and its journal; and the steps of a recorded one. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { createServer, type Server, ToolError } from 'troupe';
+import { openInspector, record } from 'troupe/inspector';
+import { connect, type TestClient } from 'troupe/testing';
+import * as assert from 'uvu/assert';
+import * as z from 'zod';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { openRecording } from '../../../src/inspector/open-recording.ts';
+import { Browsing, browserSuite } from '../../harness/browser.ts';
+
+const test = browserSuite('the view of a script');
+const browsing = new Browsing();
+const folder = mkdtempSync(join(tmpdir(), 'troupe-script-view-'));
+const file = join(folder, 'run.json');
+
+const CODE = `const { orders } = await shop.list_orders({ customer: 'ada', password: 'hunter2-zq7' });
+console.log(orders.length + ' orders');
+for (const id of orders) {
+  try {
+    await shop.refund({ id });
+  } catch (error) {
+    console.log(error.message);
+  }
+}
+
+await sleep(3_600_000);
+return orders.length;`;
+
+function shopOf(): Server {
+  const shop = createServer({ name: 'shop', version: '1.0.0' });
+  const input = z.object({ customer: z.string(), password: z.string() });
+  const reads = { readOnlyHint: true };
+  shop.tool('list_orders', { description: 'Lists orders.', input, annotations: reads }, () => ({
+    orders: ['A1', 'A2', 'A3'],
+  }));
+  shop.tool('refund', { description: 'Pays an order back.', input: z.object({ id: z.string() }) }, ({ id }) => {
+    if (id === 'A2') throw new ToolError('A2 was paid back before.');
+    return { refunded: id };
+  });
+  return shop;
+}
+
+let server: Server;
+let inspector: Awaited<ReturnType<typeof openInspector>>;
+let client: TestClient;
+let first: Page;
+const laters: Page[] = [];
+
+test.before(async () => {
+  server = createServer({ name: 'office', version: '1.0.0', code: { effects: 'allow', waitMs: 100 } });
+  await server.mount('shop', shopOf(), { expose: 'code', trust: true });
+  inspector = await openInspector(server);
+  await record(server, file);
+  client = await connect(server, { deadlineMs: 60_000, auth: { principal: 'ada' } });
+  first = await browsing.page({ width: 1_280, height: 800 });
+  await first.goto(inspector.url);
+  await first.waitForSelector('.status.live');
+});
+test.after(async () => {
+  await browsing.close();
+  await inspector.close();
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const linesOf = (page: Page) => page.locator('.script-code li');
+const hereOf = (page: Page): Promise<string> => page.locator('.script-code li.here').innerText();
+
+test('a script that waits shows its calls at their lines, and until when it sleeps', async () => {
+  assert.is(await first.locator('#tab-script').count(), 0, 'no script has run');
+  await client.modern('tools/call', { name: 'run_code', arguments: { code: CODE } });
+  await first.click('#tab-script');
+  await first.locator('.script .waits', { hasText: 'the end of sleep (call 5)' }).getByText('59:').waitFor();
+  assert.equal(await first.locator('.script-calls tbody tr').count(), 5);
+  assert.match(await linesOf(first).nth(4).innerText(), /^5\s+await shop\.refund\(\{ id \}\);\s+2\s+3\s+4$/);
+  assert.match(await hereOf(first), /^11\s+await sleep[\s\S]*call 5 sleep\s+sleeps until \d/);
+  const failed = first.locator('.script-calls tr', { hasText: 'threw' });
+  assert.match(
+    await failed.innerText(),
+    /^3\s+shop\.refund\s+\{"id":"A2"\}\s+threw\s+A2 was paid back before\.\s+5\s+/,
+  );
+  assert.is(await first.locator('.script-logs').innerText(), '3 orders\nA2 was paid back before.');
+  assert.match(await first.locator('.script-journal summary').innerText(), /Journal \d+ entries, by quickjs-wasi/);
+  assert.not.ok((await first.content()).includes('hunter2-zq7'));
+});
+
+test('a viewer that comes later sees the same script', async () => {
+  const later = await browsing.page({ width: 390, height: 800 });
+  laters.push(later);
+  await later.goto(inspector.url);
+  await later.waitForSelector('.status.live');
+  await later.click('#tab-script');
+  await later.locator('.script .waits', { hasText: 'the end of sleep (call 5)' }).waitFor();
+  assert.equal(await later.locator('.script-calls tbody tr').count(), 5);
+  const overflow = await later.locator('.script').evaluate((all) => all.scrollWidth - all.clientWidth);
+  assert.is(overflow, 0, 'nothing is wider than the page');
+});
+
+test('the reader of a recording steps from result to result, and sees the line, the call and its result', async () => {
+  for (const page of [first, ...laters]) await page.close();
+  await server.close();
+  const opened = await openRecording(file, { port: 0, clock: systemClock, log() {} });
+  const page = await browsing.page({ width: 1_280, height: 800 });
+  await page.goto(opened.url);
+  await page.waitForSelector('.status');
+  await page.click('#tab-script');
+  const steps = page.locator('.script-steps');
+  await page.keyboard.press('p');
+  for (let at = 0; at < 8 && !(await steps.innerText()).startsWith('step 1 '); at += 1) await page.keyboard.press('p');
+  await steps.getByText('step 1 of').waitFor();
+  assert.is(await page.locator('.script-code li.here').count(), 0, 'it has just begun');
+  await page.keyboard.press('n');
+  await page.locator('.script-code li.here', { hasText: /call 1 shop.list_orders\s*returned/ }).waitFor();
+  assert.match(await hereOf(page), /^1\s[\s\S]*customer\s*ada[\s\S]*A1/);
+  await page.keyboard.press('n');
+  await page.locator('.script-code li.here', { hasText: /call 2 shop.refund\s*returned/ }).waitFor();
+  assert.match(await hereOf(page), /^5\s/);
+  await page.keyboard.press('n');
+  await page.locator('.script-code li.here', { hasText: /call 3 shop.refund\s*threw/ }).waitFor();
+  assert.equal(await page.locator('.script-calls tbody tr').count(), 3, 'later calls are not made yet');
+  await opened.close();
+});
+
+test('no page has written an error to its console', () => {
+  assert.equal(browsing.complaints, []);
+});
