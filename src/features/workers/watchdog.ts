@@ -117,8 +117,6 @@ class ProcessWatchdog implements Watchdog {
   #worker: Worker | undefined;
   #beating: Timer | undefined;
   #stopped = false;
-  /** A server has taken over the watch of the load, and the thread does not know its policy yet. */
-  #takesOver = false;
   readonly #restarts = new Restarts(POLICY);
   /** Time of the last log line of each element, and the number of stalls since. */
   readonly #quiet = new Map<string, { readonly since: number; unreported: number }>();
@@ -128,7 +126,9 @@ class ProcessWatchdog implements Watchdog {
     this.#options = options;
     this.#policy = policy;
     if (this.#beating) {
-      this.#takesOver = true;
+      // Until the loop is free once, what blocks it is the rest of the load, which the policy of the load judges. The first call may come
+      // before the next beat.
+      systemClock.soon(() => this.#judge());
       return;
     }
     this.#beat();
@@ -152,14 +152,14 @@ class ProcessWatchdog implements Watchdog {
     // While a debugger is attached, the process must not be killed.
     Atomics.store(this.#view, 1, inspectorUrl() === undefined ? 0 : 1);
     holdSignals();
-    // Until the loop is free once, what blocks it is the rest of the load, which the policy of the load judges.
-    if (this.#takesOver) {
-      this.#takesOver = false;
-      const changed: PolicyChanged = { type: 'policy', policy: this.#policy };
-      this.#worker?.postMessage(changed);
-    }
     this.#beating = systemClock.after(BEAT_MS, this.#beat);
   };
+
+  /** Tells the thread the policy of the server. */
+  #judge(): void {
+    const changed: PolicyChanged = { type: 'policy', policy: this.#policy };
+    this.#worker?.postMessage(changed);
+  }
 
   #start(): void {
     const data: WatchdogData = {
