@@ -4,6 +4,7 @@ const late = orders.filter((_, index) => days[index].days > 14);
 
 // The user approves each refund.
 await Promise.all(late.map(({ id }) => shop.refund_order({ id })));
+progress(1, 2, 'Paid back');
 
 // Nobody waits for this: the script goes on after an hour, also in another process.
 await sleep(3_600_000);

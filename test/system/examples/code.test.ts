@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { CallToolResult } from 'troupe';
 import { type Client, connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { suite } from '../../harness/door.ts';
@@ -94,6 +93,7 @@ const RESULT = {
 };
 
 function resultIn(text: string): unknown {
+  assert.match(text, /^\{/);
   return JSON.parse(text).result;
 }
 
@@ -125,15 +125,21 @@ test('a script that sleeps becomes a task, continues in the next process, and it
   const office = new Office('sleeping', 1);
   await office.open();
   const client = await office.client('modern');
-  let call: Promise<CallToolResult> | undefined;
-  await new Promise<void>((isTask) => {
-    call = client.call('run_code', { code: script(5_000) }, { onTask: () => isTask() });
-  });
-  await until(() => office.effects().length === 2, 'both refunds');
+  const reached = new Set<string>();
+  const call = client.call(
+    'run_code',
+    { code: script(5_000) },
+    {
+      onTask: () => void reached.add('task'),
+      // The refunds are in the journal.
+      onProgress: ({ message = '' }) => void reached.add(message),
+    },
+  );
+  await until(() => reached.has('task') && reached.has('Paid back'), 'the task that sleeps');
   await office.kill();
   assert.equal([...office.effects()].sort(), REFUNDS);
   await office.open();
-  assert.equal(resultIn(textOf((await call) ?? { content: [] })), RESULT);
+  assert.equal(resultIn(textOf(await call)), RESULT);
   assert.equal([...office.effects()].sort(), [...REFUNDS, ...LETTERS]);
   await client.close();
   await office.kill();
