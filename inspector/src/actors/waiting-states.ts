@@ -10,6 +10,11 @@ const WAITING = new Set([
   'input_required',
   'paused',
   'initializing',
+  // Of scripts: also for other people, a task or a time.
+  'waiting for client',
+  'waiting for approval',
+  'waiting for task',
+  'waiting for clock',
   // In recordings of earlier versions.
   'awaiting input',
   'asked',

@@ -1,5 +1,6 @@
 /** The journal of the run of a script, in its order. Each entry moves the cursor. */
-import { type ScriptLane, valueLine } from '../../../src/inspector/model/index.ts';
+import type { JournalKind, Plain } from '../../../src/inspector/frames.ts';
+import { member, type ScriptLane, valueLine } from '../../../src/inspector/model/index.ts';
 import { At } from '../parts/parts.tsx';
 import { plural } from '../parts/time.ts';
 import { cursor, known } from '../store/state.ts';
@@ -31,7 +32,7 @@ export function JournalList({ lane }: { readonly lane: ScriptLane }) {
               <span>
                 <b>{what}</b> {call === undefined ? '' : `call ${call} `}
                 {name === undefined ? null : <span class="mono">{name} </span>}
-                {data === undefined || what === 'begun' ? null : <span class="mono beside">{valueLine(data)}</span>}
+                <Data what={what} data={data} />
               </span>
             </button>
           </li>
@@ -39,4 +40,16 @@ export function JournalList({ lane }: { readonly lane: ScriptLane }) {
       </ol>
     </details>
   );
+}
+
+function Data({ what, data }: { readonly what: JournalKind; readonly data: Plain | undefined }) {
+  if (data === undefined || what === 'begun') return null;
+  const due = member(data, 'due');
+  if (typeof due === 'number')
+    return (
+      <span class="beside">
+        until <At at={due - (known().hello?.epoch ?? 0)} />
+      </span>
+    );
+  return <span class="mono beside">{valueLine(member(data, 'value') ?? member(data, 'error') ?? data)}</span>;
 }

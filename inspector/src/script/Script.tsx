@@ -153,26 +153,29 @@ function Code({ lane }: { readonly lane: ScriptLane }) {
   const current = lane.calls.find(({ number }) => number === lane.call);
   return (
     <ol class="script-code" aria-label="script">
-      {lane.code.split('\n').map((text, index) => {
-        const number = index + 1;
-        const calls = byLine.get(number) ?? [];
-        const isHere = lane.line === number;
-        return (
-          <li key={number} class={isHere ? 'here' : ''} aria-current={isHere ? 'step' : undefined}>
-            <span class="script-number">{number}</span>
-            <code>{text === '' ? ' ' : text}</code>
-            {calls.length === 0 ? null : (
-              <span class="script-chips">
-                {calls.length > MOST_CHIPS ? <span class="beside">{calls.length - MOST_CHIPS} more, </span> : null}
-                {calls.slice(-MOST_CHIPS).map((call) => (
-                  <Chip key={call.number} call={call} chosen={call.number === lane.call} />
-                ))}
-              </span>
-            )}
-            {isHere && current ? <Here call={current} /> : null}
-          </li>
-        );
-      })}
+      {lane.code
+        .trimEnd()
+        .split('\n')
+        .map((text, index) => {
+          const number = index + 1;
+          const calls = byLine.get(number) ?? [];
+          const isHere = lane.line === number;
+          return (
+            <li key={number} class={isHere ? 'here' : ''} aria-current={isHere ? 'step' : undefined}>
+              <span class="script-number">{number}</span>
+              <code>{text === '' ? ' ' : text}</code>
+              {calls.length === 0 ? null : (
+                <span class="script-chips">
+                  {calls.length > MOST_CHIPS ? <span class="beside">{calls.length - MOST_CHIPS} more, </span> : null}
+                  {calls.slice(-MOST_CHIPS).map((call) => (
+                    <Chip key={call.number} call={call} chosen={call.number === lane.call} />
+                  ))}
+                </span>
+              )}
+              {isHere && current ? <Here call={current} /> : null}
+            </li>
+          );
+        })}
     </ol>
   );
 }

@@ -7,7 +7,7 @@ export const TONES = ['live', 'live-2', 'waiting', 'failed', 'done', 'ended'] as
 const tones = new Map<string, number>();
 const ENDED = /^(closed|stopped|gone|cancelled|expired|idle|hibernat)/;
 const FAILED = /fail|error|crash|broken|aside/;
-const DONE = /^(done|completed?|answered|accepted|succeeded|finished)\b/;
+const DONE = /^(done|completed?|answered|accepted|succeeded|finished|returned)\b/;
 
 /** The index of a state's colour in {@link TONES}. The same name has the same colour everywhere. */
 export function toneOf(state: string): number {

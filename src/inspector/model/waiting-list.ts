@@ -118,7 +118,9 @@ function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: n
   if (asleep === true) return [idleRow(model, node, client, seq)];
   // A session itself never waits while a call is open: the call has a row.
   const busy = children.some((child) => child.gone === undefined && !UNLISTED.has(child.kind));
-  const waits = kind === 'session' && busy ? [] : nodeWaits(model, node, seq);
+  const all = kind === 'session' && busy ? [] : nodeWaits(model, node, seq);
+  // The calls of a script have the rows of their questions and results.
+  const waits = kind === 'run' && busy ? all.filter((wait) => !isOfCall(wait)) : all;
   const line = model.actor(node.actor ?? '');
   const exchange = exchangeOf(model, node, line);
   if (waits.length > 0)
@@ -130,6 +132,10 @@ function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: n
   if (kind === 'task') return ENDED_TASK.has(node.state ?? '') ? [] : [taskRow(model, node, exchange, client, seq)];
   if (kind === 'handle' || (kind === 'session' && !busy)) return [idleRow(model, node, client, seq)];
   return [];
+}
+
+function isOfCall({ what, whom }: Waited): boolean {
+  return whom !== undefined || what.startsWith('the result of ');
 }
 
 /** An input request is the wait of the request, the handle or the task that asks. */

@@ -179,3 +179,19 @@ test('an instance in a final state waits for nothing, whether the page saw its l
     ending('active', (feed) => feed.state('order_1', 'paid')).includes('idle order_1: its next event, nobody, –'),
   );
 });
+
+test('a question of a call of a script is one row: that of the call; what the script itself waits for has its own', () => {
+  const shopping = shop();
+  shopping.record({ type: 'created', actor: 'run/1', kind: 'run', label: 'run_code of ada' });
+  shopping.state('run/1', 'waiting for client');
+  shopping.record({ type: 'created', actor: 'call', kind: 'request', parent: 'run/1', label: 'tools/call pay' });
+  const whom = 'the user of claude';
+  look(shopping, 'call', { kind: 'request', state: 'asking', waits: [{ what: 'Pay?', whom }] });
+  const sleep = { what: 'the end of sleep (call 2)', until: 900 };
+  const asked = { what: 'Pay?', whom: `${whom}, for shop.pay (call 1)` };
+  look(shopping, 'run/1', { kind: 'run', state: 'waiting for client', waits: [asked, sleep] });
+  assert.equal(lines(shopping).slice(0, 2), [
+    'run_code of ada: the end of sleep (call 2), nobody, 900',
+    'tools/call pay: Pay?, the user of claude, –',
+  ]);
+});

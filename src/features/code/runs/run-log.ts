@@ -3,11 +3,14 @@
 import { nameOfQuestion } from '../../../core/kernel/inspection/display-names.ts';
 import type { Inspection } from '../../../core/kernel/inspection/inspection.ts';
 import type { JournalRecord, Watching } from '../../../core/kernel/inspection/records.ts';
-import { fromText } from '../../../core/store/serialize.ts';
+import { isObject, shortened } from '../../../core/protocol/json.ts';
+import { fromText, toText } from '../../../core/store/serialize.ts';
 import type { RunEvent } from './run-journal.ts';
 
 /** Entries that are kept for a later viewer, besides the first: the newest. */
-const MAX_KEPT = 60;
+const MAX_KEPT = 40;
+/** Entries that are dropped together. */
+const DROPPED = 10;
 /** Characters of the data of one that is kept. */
 const MAX_DATA = 200;
 /** Characters of JSON that are read for a viewer: more would block the server. */
@@ -19,7 +22,8 @@ export class RunLog implements Watching {
   readonly #inspection: Inspection;
   readonly #actor: string;
   readonly #first: JournalRecord;
-  #kept: JournalRecord[] = [];
+  /** JSON: as objects they would take five times the memory, and a run may wait for days. */
+  #kept: string[] = [];
   #index = 1;
   #isWatched = false;
 
@@ -35,9 +39,10 @@ export class RunLog implements Watching {
     this.#index += 1;
     const named = { type: 'journal', actor: this.#actor, index: this.#index, ...entry } as const;
     if (this.#isWatched) this.#inspection.record(json === undefined ? { ...named } : { ...named, data: read(json) });
-    const isShort = json !== undefined && json.length <= MAX_DATA;
-    this.#kept.push(json === undefined ? named : { ...named, data: isShort ? json : `${json.length} characters` });
-    if (this.#kept.length > 2 * MAX_KEPT) this.#kept = this.#kept.slice(-MAX_KEPT);
+    const text = json ?? (entry.data === undefined ? undefined : toText(entry.data));
+    const data = text === undefined ? {} : { data: text.length <= MAX_DATA ? read(text) : inShort(entry, text.length) };
+    this.#kept.push(toText({ index: this.#index, ...entry, ...data }));
+    if (this.#kept.length > MAX_KEPT + DROPPED) this.#kept = this.#kept.slice(-MAX_KEPT);
   }
 
   /** @param date in milliseconds since 1970; absent for an event of an earlier process */
@@ -69,7 +74,8 @@ export class RunLog implements Watching {
   }
 
   running(): readonly JournalRecord[] {
-    return [this.#first, ...this.#kept.slice(-MAX_KEPT).map(parsed)];
+    const { type, actor } = this.#first;
+    return [{ ...this.#first }, ...this.#kept.map((text) => ({ type, actor, ...entryIn(text) }))];
   }
 
   end(): void {
@@ -96,10 +102,35 @@ function dataOf(event: Exclude<RunEvent, { type: 'begun' | 'ended' | 'delivered'
 
 /** Parsed, so that secrets are found by the names of their members. */
 function read(json: string): unknown {
-  return json.length > MAX_READ ? `${json.length} characters` : fromText(json, 'an entry of a run');
+  if (json.length > MAX_READ) return charactersOf(json.length);
+  try {
+    return fromText(json, 'an entry of a run');
+  } catch {
+    // A log never harms its run.
+    return charactersOf(json.length);
+  }
 }
 
-function parsed(entry: JournalRecord): JournalRecord {
-  const { data } = entry;
-  return typeof data === 'string' && /^[[{]/.test(data) ? { ...entry, data: read(data) } : { ...entry };
+/** Data without what is too long to be kept. */
+function inShort({ what, data }: Entry, length: number): unknown {
+  if (!isObject(data)) return charactersOf(length);
+  const { whole, approval } = data;
+  if (what === 'logged') return { whole, lines: [`… ${charactersOf(length)} of the log were not kept …`] };
+  if (what === 'held') return { approval };
+  return 'error' in data ? { error: charactersOf(length) } : charactersOf(length);
+}
+
+function charactersOf(length: number): string {
+  return `${length} characters`;
+}
+
+/** The text that {@link RunLog.add} has kept. */
+function entryIn(text: string): Omit<JournalRecord, 'type' | 'actor'> {
+  const value: unknown = fromText(text, 'an entry of a run');
+  if (isEntry(value)) return value;
+  throw new TypeError(`an entry of a run: expected its index and its kind, got ${shortened(text, 100)}`);
+}
+
+function isEntry(value: unknown): value is Omit<JournalRecord, 'type' | 'actor'> {
+  return isObject(value) && typeof value.index === 'number' && typeof value.what === 'string';
 }

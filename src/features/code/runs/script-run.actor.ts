@@ -235,7 +235,7 @@ class Run implements Behaviour<RunMail> {
         const { info } = callingClient(this.#options.caller, askedBy, false);
         return Object.values(requests).map((request) => ({
           what: nameOfQuestion(request),
-          whom: askedBy ? addresseeOf(request, { info }) : 'the client that continues the run',
+          whom: `${askedBy ? addresseeOf(request, { info }) : 'the client that continues the run'}, for ${which}`,
         }));
       }
       case 'held':
