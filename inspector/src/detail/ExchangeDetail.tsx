@@ -4,6 +4,7 @@ import {
   exchangeWaits,
   hopName,
   isUpstream,
+  scriptRuns,
   statusAt,
   type WireExchange,
 } from '../../../src/inspector/model/index.ts';
@@ -11,7 +12,7 @@ import { Icon } from '../parts/icons.tsx';
 import { Json } from '../parts/Json.tsx';
 import { ActorLink, At, copy, Section } from '../parts/parts.tsx';
 import { bytes, duration } from '../parts/time.ts';
-import { known, now, place, say, select } from '../store/state.ts';
+import { known, now, place, say, select, show } from '../store/state.ts';
 import { curlOf } from '../wire/curl.ts';
 import { Outcome } from '../wire/Outcome.tsx';
 import { Waiting } from './Waiting.tsx';
@@ -50,6 +51,11 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
           ) : null}
         </p>
       </header>
+      {scriptRuns(data, at).some(({ origin }) => origin === exchange.seq) ? (
+        <button type="button" class="link" onClick={() => show('script')}>
+          its script, calls and journal
+        </button>
+      ) : null}
       {open ? <Waiting waits={exchangeWaits(data, exchange, at)} /> : null}
       <dl class="facts">
         <div>

@@ -170,3 +170,14 @@ test('a run keeps its script and its newest entries, and no more, however many c
   assert.ok(others.length >= 40 && others.length <= 50, String(others.length));
   assert.equal([others.at(-1)?.what, others.at(-1)?.index], ['sleeping', 203]);
 });
+
+test('a script that has ended before its calls finishes, and then returns', async () => {
+  const shop = workshop();
+  const { records } = watched(shop);
+  const client = await connect(shop.server);
+  await runModern(client, { code: 't.read({ n: 1 }); return 1;' });
+  const states = records.flatMap((record) =>
+    record.type === 'state' && record.actor.startsWith('run/') ? [record.state] : [],
+  );
+  assert.equal(states, ['computing', 'finishing', 'returned']);
+});

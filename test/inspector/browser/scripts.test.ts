@@ -86,6 +86,11 @@ test('a script that waits shows its calls at their lines, and until when it slee
   assert.is(await first.locator('.script-logs').innerText(), '3 orders\nA2 was paid back before.');
   assert.match(await first.locator('.script-journal summary').innerText(), /Journal \d+ entries, by quickjs-wasi/);
   assert.not.ok((await first.content()).includes('hunter2-zq7'));
+  // Its call leads to it.
+  await first.click('#tab-overview');
+  await first.locator('.calls-table tr', { hasText: 'run_code' }).getByRole('button').click();
+  await first.locator('.detail').getByRole('button', { name: 'its script, calls and journal' }).click();
+  await first.locator('.script-code li.here', { hasText: 'await sleep' }).waitFor();
 });
 
 test('a viewer that comes later sees the same script', async () => {
