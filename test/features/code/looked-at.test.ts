@@ -83,6 +83,9 @@ test('a viewer that comes later gets the script, and its calls in short', async 
   ]);
   assert.equal(journal().find(({ call, what }) => call === 1 && what === 'called')?.data, [{ n: 1 }]);
   assert.match(String(journal().find(({ call, what }) => call === 2 && what === 'called')?.data), /^\d+ characters$/);
+  assert.equal(journal().find(({ call, what }) => call === 1 && what === 'delivered')?.data, {
+    value: { n: 1, double: 2 },
+  });
   assert.equal(journal()[1]?.data, { whole: true, lines: ['… 527 characters of the log were not kept …'] });
   // The next one gets the same, and the first one nothing again.
   const later: string[] = [];

@@ -5,6 +5,7 @@ import type { Inspection } from '../../../core/kernel/inspection/inspection.ts';
 import type { JournalRecord, Watching } from '../../../core/kernel/inspection/records.ts';
 import { isObject, shortened } from '../../../core/protocol/json.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';
+import type { Delivery } from '../sandbox/script.ts';
 import type { RunEvent } from './run-journal.ts';
 
 /** Entries that are kept for a later viewer, besides the first: the newest. */
@@ -22,14 +23,22 @@ export class RunLog implements Watching {
   readonly #inspection: Inspection;
   readonly #actor: string;
   readonly #first: JournalRecord;
+  readonly #deliveries: readonly Delivery[];
   /** JSON: as objects they would take five times the memory, and a run may wait for days. */
   #kept: string[] = [];
   #index = 1;
   #isWatched = false;
 
-  constructor(inspection: Inspection, actor: string, begun: Extract<RunEvent, { type: 'begun' }>) {
+  /** @param deliveries those of the run, which has their values: the log keeps none of them */
+  constructor(
+    inspection: Inspection,
+    actor: string,
+    begun: Extract<RunEvent, { type: 'begun' }>,
+    deliveries: readonly Delivery[],
+  ) {
     this.#inspection = inspection;
     this.#actor = actor;
+    this.#deliveries = deliveries;
     const { code, tool, engine, startedAt: date } = begun;
     this.#first = { type: 'journal', actor, index: 1, what: 'begun', date, data: { code, tool, engine } };
   }
@@ -39,9 +48,7 @@ export class RunLog implements Watching {
     this.#index += 1;
     const named = { type: 'journal', actor: this.#actor, index: this.#index, ...entry } as const;
     if (this.#isWatched) this.#inspection.record(json === undefined ? { ...named } : { ...named, data: read(json) });
-    const text = json ?? (entry.data === undefined ? undefined : toText(entry.data));
-    const data = text === undefined ? {} : { data: text.length <= MAX_DATA ? read(text) : inShort(entry, text.length) };
-    this.#kept.push(toText({ index: this.#index, ...entry, ...data }));
+    this.#kept.push(toText({ index: this.#index, ...entry, ...keptData(entry, json) }));
     if (this.#kept.length > MAX_KEPT + DROPPED) this.#kept = this.#kept.slice(-MAX_KEPT);
   }
 
@@ -55,9 +62,7 @@ export class RunLog implements Watching {
         return this.add({ what: 'ended', ...at, data: { how: event.how, isError: event.isError } });
       case 'delivered': {
         const { number: call, name } = event;
-        const entry = { what: 'delivered', call, name, ...at } as const;
-        if ('error' in event) return this.add({ ...entry, data: { error: event.error } });
-        return event.value === '' ? this.add(entry) : this.add(entry, `{"value":${event.value}}`);
+        return this.add({ what: 'delivered', call, name, ...at, ...(this.#isWatched ? dataOfDelivery(event) : {}) });
       }
       default: {
         const { number: call, type: what } = event;
@@ -75,7 +80,13 @@ export class RunLog implements Watching {
 
   running(): readonly JournalRecord[] {
     const { type, actor } = this.#first;
-    return [{ ...this.#first }, ...this.#kept.map((text) => ({ type, actor, ...entryIn(text) }))];
+    const delivered = new Map(this.#deliveries.map((delivery) => [delivery.number, delivery]));
+    const kept = this.#kept.map((text): JournalRecord => {
+      const entry = entryIn(text);
+      const delivery = entry.what === 'delivered' ? delivered.get(entry.call ?? 0) : undefined;
+      return { type, actor, ...entry, ...(delivery ? dataOfDelivery(delivery) : {}) };
+    });
+    return [{ ...this.#first }, ...kept];
   }
 
   end(): void {
@@ -100,6 +111,19 @@ function dataOf(event: Exclude<RunEvent, { type: 'begun' | 'ended' | 'delivered'
   }
 }
 
+function dataOfDelivery(delivery: Delivery): Pick<Entry, 'data'> {
+  if ('error' in delivery) return { data: { error: delivery.error } };
+  return delivery.value === '' ? {} : { data: read(`{"value":${delivery.value}}`) };
+}
+
+/** The data of an entry as it is kept. */
+function keptData(entry: Entry, json: string | undefined): Pick<Entry, 'data'> {
+  if (entry.what === 'delivered') return { data: undefined };
+  const text = json ?? (entry.data === undefined ? undefined : toText(entry.data));
+  if (text === undefined) return {};
+  return { data: text.length <= MAX_DATA ? read(text) : inShort(entry, text.length) };
+}
+
 /** Parsed, so that secrets are found by the names of their members. */
 function read(json: string): unknown {
   if (json.length > MAX_READ) return charactersOf(json.length);
@@ -117,7 +141,7 @@ function inShort({ what, data }: Entry, length: number): unknown {
   const { whole, approval } = data;
   if (what === 'logged') return { whole, lines: [`… ${charactersOf(length)} of the log were not kept …`] };
   if (what === 'held') return { approval };
-  return 'error' in data ? { error: charactersOf(length) } : charactersOf(length);
+  return charactersOf(length);
 }
 
 function charactersOf(length: number): string {

@@ -183,7 +183,7 @@ class Run implements Behaviour<RunMail> {
     this.#options = options;
     this.#self = self;
     this.#epoch = core.system.clock.date() - core.system.clock.now();
-    this.#log = new RunLog(core.system.inspection, self.address, begun);
+    this.#log = new RunLog(core.system.inspection, self.address, begun, this.#deliveries);
     for (const event of before) this.#log.event(event, event.type === 'delivered' ? event.at : undefined);
     this.#at = script.startedAt;
     this.#until = script.startedAt + core.limits.codeOpenMs;
