@@ -6,7 +6,7 @@ import { known } from '../store/state.ts';
 
 export function signOf({ outcome, what }: LaneCall): Shape {
   if (outcome !== undefined) return outcome === 'returned' ? 'ok' : 'failed';
-  return what === 'called' || what === 'started' ? 'open' : 'waiting';
+  return what === 'called' || what === 'started' || what === 'answered' ? 'open' : 'waiting';
 }
 
 export function CallOutcome({ call }: { readonly call: LaneCall }) {

@@ -7,6 +7,7 @@ import {
   givenLine,
   isList,
   type LaneCall,
+  member,
   type ScriptLane,
   scriptLane,
   scriptRuns,
@@ -55,8 +56,17 @@ export function Script() {
       {unfinished ? <Waiting waits={waits} /> : null}
       <Code lane={lane} />
       <Section title="Calls" beside={plural(lane.calls.length, 'call')}>
-        {lane.calls.length === 0 ? <p class="beside">It has called nothing yet.</p> : <Calls lane={lane} />}
+        {lane.calls.length === 0 ? (
+          <p class="beside">It has called nothing{lane.how === undefined ? ' yet' : ''}.</p>
+        ) : (
+          <Calls lane={lane} />
+        )}
       </Section>
+      {lane.result === undefined ? null : (
+        <Section title="Result" beside={lane.how}>
+          <pre class={`script-logs${lane.isError === true ? ' bad' : ''}`}>{lane.result}</pre>
+        </Section>
+      )}
       {lane.logs.length === 0 ? null : (
         <Section title="Logs">
           <pre class="script-logs">{lane.logs.join('\n')}</pre>
@@ -217,6 +227,7 @@ function Here({ call }: { readonly call: LaneCall }) {
         <CallOutcome call={call} />
       </p>
       {call.args === undefined ? null : <Json value={onlyOf(call.args)} open={2} />}
+      <Why call={call} />
       {call.data === undefined ? null : (
         <>
           <p class="beside">{call.outcome === 'threw' ? 'its error' : 'its result'}</p>
@@ -225,6 +236,12 @@ function Here({ call }: { readonly call: LaneCall }) {
       )}
     </div>
   );
+}
+
+/** The terms of the approval for which a call waits. */
+function Why({ call: { what, wait } }: { readonly call: LaneCall }) {
+  const text = what === 'held' ? member(wait, 'text') : undefined;
+  return typeof text === 'string' ? <p class="script-why beside">{text}</p> : null;
 }
 
 function Calls({ lane }: { readonly lane: ScriptLane }) {

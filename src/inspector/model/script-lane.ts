@@ -42,6 +42,9 @@ export interface ScriptLane {
   readonly call?: number;
   /** Its end, in the words of its chart. */
   readonly how?: string;
+  /** The text of its result, or of its error. */
+  readonly result?: string;
+  readonly isError?: boolean;
   /** The number of entries that are not known. */
   readonly missing: number;
 }
@@ -76,7 +79,8 @@ export function scriptLane(line: ActorLine, seq: number): ScriptLane {
   const at = last?.call === undefined ? undefined : calls.get(last.call);
   return {
     ...textsOf(named),
-    ...textsOf({ how: member(ended, 'how') }),
+    ...textsOf({ how: member(ended, 'how'), result: member(ended, 'text') }),
+    ...(member(ended, 'isError') === true ? { isError: true } : {}),
     calls: [...calls.values()],
     logs,
     entries,

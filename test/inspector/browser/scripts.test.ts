@@ -105,6 +105,16 @@ test('a viewer that comes later sees the same script', async () => {
   assert.is(overflow, 0, 'nothing is wider than the page');
 });
 
+test('a script that has failed shows its error, and the reader chooses among the scripts', async () => {
+  await client.modern('tools/call', { name: 'run_code', arguments: { code: 'throw new Error("no");' } });
+  const runs = first.locator('.script-head select');
+  await runs.selectOption({ index: 0 });
+  await first.locator('.script .bad', { hasText: 'Error: no (line 1' }).waitFor();
+  assert.match(await first.locator('.script-head').innerText(), /failed/);
+  await runs.selectOption({ index: 1 });
+  await first.locator('.script-code li.here', { hasText: 'await sleep' }).waitFor();
+});
+
 test('the reader of a recording steps from result to result, and sees the line, the call and its result', async () => {
   for (const page of [first, ...laters]) await page.close();
   await server.close();
@@ -112,6 +122,9 @@ test('the reader of a recording steps from result to result, and sees the line, 
   const page = await browsing.page({ width: 1_280, height: 800 });
   await page.goto(opened.url);
   await page.waitForSelector('.status');
+  await page.click('#tab-script');
+  await page.locator('.script-head select').selectOption({ index: 1 });
+  // A key belongs to the list that has the focus.
   await page.click('#tab-script');
   const steps = page.locator('.script-steps');
   await page.keyboard.press('p');

@@ -19,7 +19,7 @@ const JOURNAL: readonly Given[] = [
   { what: 'started', date: 1_026, call: 2, name: 'shop.pay' },
   { what: 'held', date: 1_030, call: 2, name: 'shop.pay', data: { approval: 'ap1', text: 'Pay?' } },
   { what: 'delivered', date: 1_100, call: 2, name: 'shop.pay', data: { error: { message: 'denied' } } },
-  { what: 'ended', date: 1_101, data: { how: 'failed', isError: true } },
+  { what: 'ended', date: 1_101, data: { how: 'failed', isError: true, text: 'Error: denied' } },
 ];
 
 /** Tells the entries of a run. @returns their records */
@@ -47,6 +47,7 @@ test('a script stands at each record where it stood then', () => {
   const pay = at(7).calls[1];
   assert.equal([pay?.outcome, pay?.data, pay?.took], ['threw', { message: 'denied' }, 74]);
   assert.equal([at(7).how, at(8).how, at(8).missing], [undefined, 'failed', 0]);
+  assert.equal([at(7).result, at(8).result, at(8).isError], [undefined, 'Error: denied', true]);
 });
 
 test('a reader steps from the beginning over each result to the end', () => {

@@ -59,7 +59,7 @@ export class RunLog implements Watching {
       case 'begun':
         return;
       case 'ended':
-        return this.add({ what: 'ended', ...at, data: { how: event.how, isError: event.isError } });
+        return this.add({ what: 'ended', ...at, data: { how: event.how, isError: event.isError, text: event.text } });
       case 'delivered': {
         const { number: call, name } = event;
         return this.add({ what: 'delivered', call, name, ...at, ...(this.#isWatched ? dataOfDelivery(event) : {}) });
