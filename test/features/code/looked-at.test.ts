@@ -184,3 +184,24 @@ test('a script that has ended before its calls finishes, and then returns', asyn
   );
   assert.equal(states, ['computing', 'finishing', 'returned']);
 });
+
+test('a listener that only counts gets no entries, and the first viewer after it gets all', async () => {
+  const shop = workshop();
+  const { inspection } = shop.server[INTERNALS];
+  const counted: string[] = [];
+  inspection.count(
+    ({ type }) => void counted.push(type),
+    () => false,
+  );
+  const client = await connect(shop.server);
+  const running = runModern(client, { code: 'await t.read({ n: 1 }); await sleep(60_000); return 1;' });
+  for (let at = 0; at < 4; at += 1) await pass(shop.clock, 10);
+  assert.ok(counted.includes('step') && !counted.includes('journal'));
+  const { journal } = watched(shop);
+  assert.equal(journal().map(named), [
+    ...['begun', 'called 1 t.read 1', 'delivered 1 t.read', 'called 2 sleep 1', 'sleeping 2 sleep'],
+  ]);
+  await pass(shop.clock, 60_000);
+  pausedIn(await running);
+  assert.equal(journal().slice(5).map(named), ['delivered 2 sleep', 'ended']);
+});

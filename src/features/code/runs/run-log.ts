@@ -43,11 +43,16 @@ export class RunLog implements Watching {
     this.#first = { type: 'journal', actor, index: 1, what: 'begun', date, data: { code, tool, engine } };
   }
 
+  /** False also while everybody who listens only counts: the next viewer gets what is kept. */
+  get #isSeen(): boolean {
+    return this.#isWatched && this.#inspection.observed;
+  }
+
   /** @param json the data of the entry, as JSON */
   add(entry: Entry, json?: string): void {
     this.#index += 1;
     const named = { type: 'journal', actor: this.#actor, index: this.#index, ...entry } as const;
-    if (this.#isWatched) this.#inspection.record(json === undefined ? { ...named } : { ...named, data: read(json) });
+    if (this.#isSeen) this.#inspection.record(json === undefined ? { ...named } : { ...named, data: read(json) });
     this.#kept.push(toText({ index: this.#index, ...entry, ...keptData(entry, json) }));
     if (this.#kept.length > MAX_KEPT + DROPPED) this.#kept = this.#kept.slice(-MAX_KEPT);
   }
@@ -62,7 +67,7 @@ export class RunLog implements Watching {
         return this.add({ what: 'ended', ...at, data: { how: event.how, isError: event.isError, text: event.text } });
       case 'delivered': {
         const { number: call, name } = event;
-        return this.add({ what: 'delivered', call, name, ...at, ...(this.#isWatched ? dataOfDelivery(event) : {}) });
+        return this.add({ what: 'delivered', call, name, ...at, ...(this.#isSeen ? dataOfDelivery(event) : {}) });
       }
       default: {
         const { number: call, type: what } = event;
@@ -74,7 +79,7 @@ export class RunLog implements Watching {
 
   watch(): this {
     this.#isWatched = true;
-    for (const entry of this.running()) this.#inspection.record({ ...entry });
+    if (this.#isSeen) for (const entry of this.running()) this.#inspection.record({ ...entry });
     return this;
   }
 
