@@ -34,14 +34,16 @@ export function courseText({ states, reasons }: HandleCourse): string {
  * The reasons of a change that no event of a client has caused.
  *
  * @param questions the questions that were closed, by the id of their invocation
+ * @param nameOf the name of an invocation by its id
  */
 export function reasonsOf(
   events: readonly AnyEventObject[],
   questions: ReadonlyMap<string, string>,
+  nameOf: (invocation: string) => string,
 ): readonly string[] {
   const others = events.flatMap(({ type }) => {
     const failed = /^xstate\.error\.actor\.(.+)$/.exec(type)?.[1];
-    if (failed !== undefined) return questions.has(failed) ? [] : [`"${failed}" failed`];
+    if (failed !== undefined) return questions.has(failed) ? [] : [`"${nameOf(failed)}" failed`];
     const delay = /^xstate\.after\.(.+?)\./.exec(type)?.[1];
     return delay === undefined ? [] : [`after ${durationOf(/^\d+$/.test(delay) ? Number(delay) : delay)}`];
   });

@@ -7,6 +7,7 @@ import {
   getStateNodes,
   type StateValue,
 } from 'xstate';
+import { nodeOf } from '../../core/kernel/charts/chart.ts';
 import { activeNodes } from '../../core/kernel/xstate-internals.ts';
 import { describe, isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
@@ -174,15 +175,6 @@ function logicOf(machine: AnyStateMachine, src: unknown): AnyActorLogic | undefi
   const invoked: unknown = Array.isArray(config) ? config[Number(index)] : config;
   const logic: unknown = isObject(invoked) ? invoked.src : undefined;
   return isLogic(logic) ? logic : undefined;
-}
-
-function nodeOf(node: AnyStateNode, id: string): AnyStateNode | undefined {
-  if (node.id === id) return node;
-  for (const child of Object.values(node.states)) {
-    const found = nodeOf(child, id);
-    if (found) return found;
-  }
-  return undefined;
 }
 
 function isLogic(value: unknown): value is AnyActorLogic {

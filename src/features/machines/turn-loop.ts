@@ -1,5 +1,6 @@
 /** The turn loop of an instance in memory: serves calls in order and commits their changes. Answers and effects follow once the commit is durable. */
 import type { AnyEventObject } from 'xstate';
+import { nameOfInvocation } from '../../core/kernel/charts/chart.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
 import { type GatedWrites, OutputGate } from '../../core/kernel/output-gate.ts';
 import type { Store, TimerRow, Write } from '../../core/store/store.ts';
@@ -285,7 +286,8 @@ export class TurnLoop {
 
   #own(activation: Activation): OwnChange {
     const events = activation.hosted.takeEvents();
-    return { kind: 'own', turn: this.#turn + 1, events, reasons: reasonsOf(events, activation.takeClosed()) };
+    const nameOf = (invocation: string): string => nameOfInvocation(activation.hosted.machine, invocation);
+    return { kind: 'own', turn: this.#turn + 1, events, reasons: reasonsOf(events, activation.takeClosed(), nameOf) };
   }
 
   /** Commits the changes. Answers and effects wait until the commit is durable (the output gate). */

@@ -227,25 +227,26 @@ test('a call that waits for an answer reports what another call has done in the 
   assert.is(courseText(course ?? NONE), 'cart → sizing → cart (cancel)');
 });
 
-test('a change without a call is reported to the next call of a model, once, with its reason', async () => {
-  const patient = setup({ actors: { work: fromPromise(() => Promise.reject(new Error('no'))) } }).createMachine({
-    id: 'patient',
-    initial: 'working',
-    states: {
-      working: { invoke: { id: 'work', src: 'work', onError: 'waiting' } },
-      waiting: { after: { 90000: 'over' } },
-      over: {},
-    },
+for (const named of [{ id: 'work' }, {}])
+  test(`a change without a call is reported to the next call of a model, once, with its reason: an invocation ${named.id ? 'with' : 'without'} an id`, async () => {
+    const patient = setup({ actors: { work: fromPromise(() => Promise.reject(new Error('no'))) } }).createMachine({
+      id: 'patient',
+      initial: 'working',
+      states: {
+        working: { invoke: { ...named, src: 'work', onError: 'waiting' } },
+        waiting: { after: { 90000: 'over' } },
+        over: {},
+      },
+    });
+    const { handles, clock } = await stage([{ ...kind, name: 'patient', machine: patient, events: [] }]);
+    const { handle } = await handles.create('patient', {}, ALICE);
+    await settled();
+    await clock.advance(90_000);
+    assert.is((await handles.get('patient', handle, ALICE)).unseen, undefined, 'a reader of a resource is no model');
+    const seen = await handles.get('patient', handle, calling(accepted));
+    assert.equal(seen.unseen, ['working → waiting → over ("work" failed; after 90 s)']);
+    assert.is((await handles.get('patient', handle, calling(accepted))).unseen, undefined);
   });
-  const { handles, clock } = await stage([{ ...kind, name: 'patient', machine: patient, events: [] }]);
-  const { handle } = await handles.create('patient', {}, ALICE);
-  await settled();
-  await clock.advance(90_000);
-  assert.is((await handles.get('patient', handle, ALICE)).unseen, undefined, 'a reader of a resource is no model');
-  const seen = await handles.get('patient', handle, calling(accepted));
-  assert.equal(seen.unseen, ['working → waiting → over ("work" failed; after 90 s)']);
-  assert.is((await handles.get('patient', handle, calling(accepted))).unseen, undefined);
-});
 
 test('a machine gets an error if the client of the call that led to its question cannot be asked, and none for the client of a later call', async () => {
   const { handles } = await stage([kind]);

@@ -114,6 +114,23 @@ function invokedName(node: AnyStateNode, id: string): string {
   return typeof src === 'string' && !src.startsWith('xstate.') ? src : 'work';
 }
 
+/** The name of an invocation of a machine by its id. @example nameOfInvocation(machine, '0.order.paying') // 'charge' */
+export function nameOfInvocation({ root }: AnyStateMachine, id: string): string {
+  const owner = /^\d+\.(.+)$/s.exec(id)?.[1];
+  const node = owner === undefined ? undefined : nodeOf(root, owner);
+  return node ? invokedName(node, id) : id;
+}
+
+/** The state with an id, within another or itself. */
+export function nodeOf(node: AnyStateNode, id: string): AnyStateNode | undefined {
+  if (node.id === id) return node;
+  for (const child of Object.values(node.states)) {
+    const found = nodeOf(child, id);
+    if (found) return found;
+  }
+  return undefined;
+}
+
 /** The name of a guard; the empty string for one without a name. */
 export function guardName(guard: unknown): string {
   if (typeof guard === 'string') return guard;
