@@ -36,6 +36,7 @@ import {
   refusedText,
   type ShownData,
   textOfCall,
+  waitText,
 } from './approval-text.ts';
 import type { LastKey } from './last-approvals.ts';
 
@@ -498,15 +499,16 @@ export class ApprovalAsking {
   }
 
   #pending(approval: StoredApproval): Refused {
-    return { result: this.#resultOf(pendingText(approval, this.#options.pageOf(approval.id)), approval) };
+    const page = this.#options.pageOf(approval.id);
+    return { result: this.#resultOf(pendingText(approval, page), approval, { waits: waitText(approval, page) }) };
   }
 
   #refusal(approval: StoredApproval): CallToolResult {
     return this.#resultOf(refusedText(approval, this.#options.core.limits.approvalDeniedMs), approval);
   }
 
-  #resultOf(text: string, approval: StoredApproval): CallToolResult {
-    return { ...failed(text), _meta: { [META.approval]: metaOfApproval(approval, isoOf) } };
+  #resultOf(text: string, approval: StoredApproval, more: JsonObject = {}): CallToolResult {
+    return { ...failed(text), _meta: { [META.approval]: { ...metaOfApproval(approval, isoOf), ...more } } };
   }
 
   /** The difference between the approved call and the one that would run. */

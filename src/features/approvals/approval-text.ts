@@ -158,15 +158,20 @@ export function notCarriedOut({ tool, part }: { readonly tool: string; readonly 
     : `The call of ${call} ended before "${visibleLine(part)}", which was not carried out`;
 }
 
+/** Says who decides about a call, until when and where. @param page where the person decides */
+export function waitText(approval: StoredApproval, page: string | undefined): string {
+  const place =
+    page === undefined
+      ? 'Its operator decides with the command "troupe approvals", if the server runs with --inspect --inspect-control'
+      : `Whoever may approve it decides on the page ${page}`;
+  return `the approval of ${needed(approval)}, until ${isoOf(approval.until)}. ${place}`;
+}
+
 /** For the model of a call that waits for somebody whom this call cannot ask. @param page where the person decides */
 export function pendingText(approval: StoredApproval, page: string | undefined): string {
-  return [
-    `Not carried out yet: ${approval.part === undefined ? '' : `"${visibleLine(approval.part)}" in `}this call of "${visibleLine(approval.tool)}" needs the approval of ${needed(approval)}, until ${isoOf(approval.until)}.`,
-    page === undefined
-      ? 'Its operator decides with the command "troupe approvals", if the server runs with --inspect --inspect-control.'
-      : `Whoever may approve it decides on the page ${page}.`,
-    `Tell the user so. Only a person can approve it, and not in this conversation. Once it is approved, call "${visibleLine(approval.tool)}" again with exactly the same arguments: that call is carried out, once. Until then, another call only returns this message.`,
-  ].join(' ');
+  const part = approval.part === undefined ? '' : `"${visibleLine(approval.part)}" in `;
+  const tool = visibleLine(approval.tool);
+  return `Not carried out yet: ${part}this call of "${tool}" needs ${waitText(approval, page)}. Tell the user so. Only a person can approve it, and not in this conversation. Once it is approved, call "${tool}" again with exactly the same arguments: that call is carried out, once. Until then, another call only returns this message.`;
 }
 
 const REFUSED: Readonly<Partial<Record<StoredApproval['state'], string>>> = {

@@ -39,7 +39,10 @@ test('a run waits for other people, its request is answered meanwhile, and their
   const id = await theOnly(server);
   await pass(clock, 20_000);
   const paused = await running;
-  assert.match(textOf(paused), /call 1 waits for an approval: .*Nothing has failed/s);
+  assert.match(
+    textOf(paused),
+    /^paused: run [\w-]+, call 1 of t\.write waits for the approval of .*, until \S+\. (?!.*call "write" again)(?!.*\.\.).*Nothing has failed/s,
+  );
   await server.approvals.decide(id, { approver: OPS, decision: 'approve' });
   await pass(clock, 0);
   assert.equal(written, [1]);

@@ -78,7 +78,7 @@ export function reasonOfWait({ call, of, status, due, text }: OpenCall): string 
     case 'sleeping':
       return `it sleeps until ${isoOf(due ?? 0)}`;
     case 'held':
-      return `call ${call.number} waits for an approval: ${shortened(text, 600)}`;
+      return `call ${call.number} of ${of} waits for ${shortened(text, 600)}`;
     case 'asked':
       return `call ${call.number} of ${of} waits for an answer of the user, which this client cannot ask`;
     case 'following':
@@ -99,5 +99,7 @@ export function approvalIn(
   const approval = isObject(meta) ? meta[META.approval] : undefined;
   if (!isObject(approval) || typeof approval.id !== 'string' || typeof approval.state !== 'string') return undefined;
   const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
-  return { id: approval.id, state: approval.state, text };
+  // The text of the result advises a model that has made the call itself.
+  const { waits } = approval;
+  return { id: approval.id, state: approval.state, text: typeof waits === 'string' ? waits : text };
 }
