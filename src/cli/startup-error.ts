@@ -25,7 +25,7 @@ const CHECK_MS = 5_000;
  */
 export function startupError(error: unknown, path?: string): string {
   if (!(error instanceof Error)) return oneLine(messageOf(error));
-  const message = missingPackage(messageOf(error)) ?? messageOf(error);
+  const message = missingPackage(messageOf(error)) ?? otherName(messageOf(error)) ?? messageOf(error);
   const text = oneLine(PLAIN.has(error.name) ? message : `${error.name}: ${message}`);
   const location = locationIn(stackOf(error)) ?? (error instanceof SyntaxError ? findSyntaxError(path) : undefined);
   return location === undefined || text.includes(location) ? text : `${text} (at ${location})`;
@@ -53,6 +53,23 @@ function missingPackage(message: string): string | undefined {
   // The program requires a module by its path, or by an alias of its bundler.
   if (found === undefined || !PACKAGE.test(name)) return undefined;
   return `${message}. If it is a package, install it: npm install ${name}`;
+}
+
+/** Methods of other libraries for servers, and what to write here. */
+const NAMES: Readonly<Record<string, string>> = {
+  registerTool: 'server.tool(name, options, handler)',
+  addTool: 'server.tool(name, options, handler)',
+  registerResource: 'server.resource(uri, options, handler)',
+  addResource: 'server.resource(uri, options, handler)',
+  registerPrompt: 'server.prompt(name, options, handler)',
+  addPrompt: 'server.prompt(name, options, handler)',
+  connect: 'server.listen(stdio())',
+};
+
+/** The message for a call of a method that the servers of another library have. */
+function otherName(message: string): string | undefined {
+  const [found, method = ''] = /^[\w$.]+\.(\w+) is not a function$/.exec(message) ?? [];
+  return found !== undefined && Object.hasOwn(NAMES, method) ? `${message}: write ${NAMES[method]}` : undefined;
 }
 
 function oneLine(text: string): string {

@@ -99,6 +99,7 @@ test('a program of TypeScript starts from its archive alone, in another folder',
   const tree = new Tree({ 'package.json': json(PROJECT), ...MODULES });
   const { code, out, err } = await troupe(['pack', 'server.ts'], { cwd: tree.path });
   assert.is(code, 0, err);
+  assert.match(err, 'of the project: manifest.json, package.json, server.js, src/currency.js, src/euro.mjs, ');
   assert.match(out, /^shop-1\.2\.0\.mcpb: 1 tool, \d+ files, [\d.]+ MB, sha256 [0-9a-f]{64}\n$/);
   const archive = readFileSync(tree.at('shop-1.2.0.mcpb'));
   const files = unzipped(archive);
@@ -189,8 +190,8 @@ export const hello = defineTool({ name: 'hello', handler: () => 'Hello' as strin
 const refused: readonly (readonly [what: string, files: Readonly<Record<string, string>>, expected: RegExp])[] = [
   [
     'no package.json member',
-    { 'package.json': json({ ...PROJECT, author: undefined }) },
-    /package\.json: author: expected the name of a person or a company/,
+    { 'package.json': json({ ...PROJECT, author: undefined, description: ' ' }) },
+    /package\.json: hosts show name, version, description, author\. Add "description", one sentence that says what the server does; "author", the name of a person or a company\n/,
   ],
   [
     'a key',

@@ -8,6 +8,7 @@ import { replaceFile } from '../../core/kernel/files/replace-file.ts';
 import { packageFile } from '../../core/kernel/package-files.ts';
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
 import { writeExact } from '../../core/protocol/json-text.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { nearest } from '../../features/discovery/node-loader.ts';
 import { COMMAND_PATIENCE } from '../call/call-target.ts';
 import { Interrupt, withClient } from '../call/command-client.ts';
@@ -23,6 +24,9 @@ import { isVariable, readEnvBeside } from '../serving/env-file.ts';
 import { CALLED, readTarget, type Target } from '../serving/target.ts';
 import { plural } from '../top/format.ts';
 import { print, say, UsageError } from '../usage.ts';
+
+/** Files that a line on stderr names. */
+const MOST_NAMED = 30;
 
 const OPTIONS = { out: 'FILE', env: 'NAME…', data: '', release: 'URL' };
 
@@ -134,6 +138,14 @@ async function pack(target: Target, options: PackOptions, io: CommandIo): Promis
     print(
       io,
       `${out}: ${plural(listing.tools.length, 'tool')}, ${plural(files.length, 'file')}, ${(archive.length / 1e6).toFixed(1)} MB, sha256 ${hash}\n`,
+    );
+    const named = files.flatMap(({ path: each }) => (each.startsWith('node_modules/') ? [] : each)).sort();
+    const more = named.length > MOST_NAMED ? ` and ${named.length - MOST_NAMED} more` : '';
+    say(
+      `troupe pack: of the project: ${named
+        .slice(0, MOST_NAMED)
+        .map((each) => visibleLine(each))
+        .join(', ')}${more}`,
     );
     if (packages.native.length > 0)
       say(

@@ -45,9 +45,7 @@ const COMMAND = 'node_modules/troupe/dist/lib/cli/main.js';
 /** @throws {PackError} for a package.json that lacks what a host shows, or has what no host accepts */
 export function bundleManifest(parts: ManifestParts): JsonObject {
   const { project, entry, tools, prompts, title, variables, data, node, platform, args } = parts;
-  const name = text(project, 'name', 'the name of the server, such as "shop"');
-  const version = text(project, 'version', 'its version, such as "1.0.0"');
-  const description = text(project, 'description', 'one sentence that says what the server does');
+  const [name, version, description] = textsOf(project);
   const written = authored(project);
   const asked = variables.map(({ name: variable, usual, description: words }) => [
     keyOf(variable),
@@ -120,19 +118,36 @@ export function picturesOf(manifest: JsonObject): readonly string[] {
   return [manifest.icon, ...icons, ...shots].filter((each) => typeof each === 'string');
 }
 
-function text(project: JsonObject, member: string, what: string): string {
-  const value = project[member];
-  if (typeof value === 'string' && value.trim() !== '') return value.trim();
-  throw new PackError(`package.json: ${member}: expected ${what}, got ${value === undefined ? 'none' : 'none in it'}`);
+/** The members of package.json that each host shows, and what they must have. */
+const SHOWN = {
+  name: 'the name of the server, such as "shop"',
+  version: 'its version, such as "1.0.0"',
+  description: 'one sentence that says what the server does',
+  author: 'the name of a person or a company',
+} as const;
+
+/** @throws {PackError} that names all that is missing */
+function textsOf(project: JsonObject): readonly [name: string, version: string, description: string] {
+  const missing = Object.entries(SHOWN).filter(([member]) =>
+    member === 'author' ? authorOf(project) === undefined : textIn(project[member]) === '',
+  );
+  if (missing.length > 0)
+    throw new PackError(
+      `package.json: hosts show ${Object.keys(SHOWN).join(', ')}. Add ${missing.map(([member, what]) => `"${member}", ${what}`).join('; ')}`,
+    );
+  return [textIn(project.name), textIn(project.version), textIn(project.description)];
 }
 
-/** A person as npm writes it: an object, or `Name <mail> (address)`. */
-function authorOf({ author }: JsonObject): JsonObject {
+function textIn(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+/** A person as npm writes it: an object, or `Name <mail> (address)`; undefined without a name. */
+function authorOf({ author }: JsonObject): JsonObject | undefined {
   const [, named = '', email, url] =
     typeof author === 'string' ? (/^([^<(]*)(?:<([^>]*)>)?\s*(?:\(([^)]*)\))?\s*$/.exec(author) ?? []) : [];
   const read = isObject(author) ? author : { name: named.trim(), email, url };
-  if (typeof read.name !== 'string' || read.name.trim() === '')
-    throw new PackError('package.json: author: expected the name of a person or a company, which hosts show, got none');
+  if (typeof read.name !== 'string' || read.name.trim() === '') return undefined;
   return {
     name: read.name.trim(),
     ...(typeof read.email === 'string' && { email: read.email }),

@@ -95,7 +95,7 @@ export class Endpoints {
   }
 
   /** Lines that tell how clients reach the server, once its transports are open. */
-  announcement({ info }: Server): readonly string[] {
+  announcement({ info, options }: Server): readonly string[] {
     const server = `troupe ${this.#command}: ${visibleLine(info.name)} ${visibleLine(info.version)}`;
     const lines: string[] = [];
     if (this.#path !== undefined)
@@ -103,7 +103,7 @@ export class Endpoints {
     if (this.#metrics) lines.push(`${server}: metrics at ${this.#metrics.url}`);
     if (!this.#http) return lines;
     const { url, clientUrl } = this.#http;
-    const ways = httpWays(plainName(info.name), clientUrl);
+    const ways = httpWays(plainName(info.name), clientUrl, options.http?.authenticate !== undefined);
     const wide = Math.max(...ways.map(({ client }) => client.length));
     const shown = ways.map(
       ({ client, file, text }) => `  ${client.padEnd(wide)}  ${file === undefined ? '' : `in ${file}: `}${text}`,
@@ -123,15 +123,16 @@ export class Endpoints {
   }
 
   /** Instructions for connecting clients, once the transports are open; undefined without `--http` and `--socket`. */
-  connectHelp({ info }: Server): ConnectHelp | undefined {
+  connectHelp({ info, options }: Server): ConnectHelp | undefined {
     if (this.none) return undefined;
     const attach: readonly ConnectWay[] =
       this.#path === undefined
         ? []
         : [{ client: 'Any client that starts a command', text: `troupe attach ${this.#path}` }];
+    const demands = options.http?.authenticate !== undefined;
     return {
       note: 'Clients connect to this process.',
-      ways: [...(this.#http ? httpWays(plainName(info.name), this.#http.clientUrl) : []), ...attach],
+      ways: [...(this.#http ? httpWays(plainName(info.name), this.#http.clientUrl, demands) : []), ...attach],
     };
   }
 }
@@ -140,14 +141,18 @@ export class Endpoints {
  * Instructions for connecting MCP clients to a server over HTTP.
  *
  * @param name the name of the server in the configuration of the clients
+ * @param demands the server authenticates clients by a function of its own: no client finds out by itself what to send
  */
-function httpWays(name: string, url: string): readonly ConnectWay[] {
+function httpWays(name: string, url: string, demands: boolean): readonly ConnectWay[] {
   const config = (entry: object): string => JSON.stringify({ mcpServers: { [name]: entry } });
-  const remote = { command: 'npx', args: ['-y', 'mcp-remote', url] };
+  const headers = demands ? { headers: { Authorization: 'Bearer TOKEN' } } : {};
+  const header = demands ? ['--header', 'Authorization: Bearer TOKEN'] : [];
+  const remote = { command: 'npx', args: ['-y', 'mcp-remote', url, ...header] };
+  const shown = demands ? ' --header "Authorization: Bearer TOKEN"' : '';
   return [
-    { client: 'Claude Code', text: `claude mcp add --transport http ${name} ${url}` },
-    { client: 'VS Code', text: `code --add-mcp '${JSON.stringify({ name, type: 'http', url })}'` },
-    { client: 'Cursor', text: config({ url }), file: '~/.cursor/mcp.json' },
+    { client: 'Claude Code', text: `claude mcp add --transport http ${name} ${url}${shown}` },
+    { client: 'VS Code', text: `code --add-mcp '${JSON.stringify({ name, type: 'http', url, ...headers })}'` },
+    { client: 'Cursor', text: config({ url, ...headers }), file: '~/.cursor/mcp.json' },
     { client: 'Claude Desktop', text: config(remote), file: 'claude_desktop_config.json' },
   ];
 }
