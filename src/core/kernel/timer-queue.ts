@@ -30,6 +30,11 @@ export class TimerQueue {
     return this.#due.has(id);
   }
 
+  /** The date of its next timer; undefined without one. */
+  dueOf(id: string): number | undefined {
+    return this.#due.get(id);
+  }
+
   ids(): readonly string[] {
     return [...this.#due.keys()];
   }

@@ -39,6 +39,8 @@ export interface HibernatingHandle {
   readonly count: number;
   /** The addresses of some of them: those that hibernated last, the latest first. */
   readonly some: readonly string[];
+  /** The next timers of those that have one, by their addresses, in milliseconds of the server's clock. */
+  readonly timers: Readonly<Record<string, number>>;
 }
 
 export class HandleDirectory implements InstanceDirectory {
@@ -77,7 +79,7 @@ export class HandleDirectory implements InstanceDirectory {
   hibernating(): HibernatingHandle {
     // An instance that has ended waits for nothing.
     const waits = ({ status }: HandleRecord): boolean => status === 'active';
-    const some = [...this.#rested].filter(waits).reverse().map(handleAddress);
+    const some = [...this.#rested].filter(waits).reverse();
     let examined = 0;
     let ended = 0;
     for (const entry of this.#entries.values()) {
@@ -85,9 +87,19 @@ export class HandleDirectory implements InstanceDirectory {
       if (examined > MOST_LISTED_EXAMINED || some.length === MOST_LISTED) break;
       const rests = !this.#loaded.has(entry) && !this.#expired.has(entry);
       if (rests && !waits(entry)) ended += 1;
-      else if (rests && !this.#rested.has(entry)) some.push(handleAddress(entry));
+      else if (rests && !this.#rested.has(entry)) some.push(entry);
     }
-    return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#loaded.size - ended), some };
+    const { clock, date } = this.#host;
+    const later = clock.now() - date();
+    const timers = some.flatMap((entry) => {
+      const due = this.#timerQueue.dueOf(entry.id);
+      return due === undefined ? [] : [[handleAddress(entry), due + later] as const];
+    });
+    return {
+      count: Math.max(0, this.#entries.size - this.#expired.size - this.#loaded.size - ended),
+      some: some.map(handleAddress),
+      timers: Object.fromEntries(timers),
+    };
   }
 
   entry(id: string): HandleRecord | undefined {

@@ -207,11 +207,12 @@ function taskRow(
 function idleRow(model: Model, node: TreeNode, client: string | undefined, seq: number): WaitingRow {
   const line = model.actor(node.actor ?? '');
   const life = line && lifetimeOf(model, line, seq);
+  const timer = node.asleep === true ? hibernatingOf(model, seq).timers.get(node.actor ?? node.id) : undefined;
   const since = line?.standing(seq)?.at;
   return {
     ...named(model, node, undefined, client),
     key: node.actor ?? node.id,
-    wait: { what: node.kind === 'session' ? 'its next request' : 'its next event', ...life },
+    wait: timer === undefined ? { what: node.kind === 'session' ? 'its next request' : EVENT, ...life } : timed(timer),
     ...(since === undefined ? {} : { since }),
     ...becauseOf(model, line, undefined, seq),
     idle: true,
@@ -219,22 +220,34 @@ function idleRow(model: Model, node: TreeNode, client: string | undefined, seq: 
   };
 }
 
+/** The wait of a handle that has nothing to do. */
+const EVENT = 'its next event';
+
+/** The wait of a hibernating handle that a timer wakes. */
+function timed(until: number): Waited {
+  return { what: `${EVENT} or timer`, until };
+}
+
 /** Handles and sessions that hibernated before the observation: the server lists the latest of them. */
 function hibernatingRows(model: Model): readonly WaitingRow[] {
-  const row = (address: string, kind: 'handle' | 'session', who: string, what: string): WaitingRow => ({
+  const row = (address: string, kind: 'handle' | 'session', who: string, wait: Waited): WaitingRow => ({
     key: address,
     kind,
     who,
     state: 'hibernating',
     actor: address,
-    wait: { what },
+    wait,
     idle: true,
     asleep: true,
   });
+  const { some, timers } = hibernatingOf(model);
   return [
-    ...hibernatingOf(model).some.map((address) => row(address, 'handle', handleName(address), 'its next event')),
+    ...some.map((address) => {
+      const timer = timers.get(address);
+      return row(address, 'handle', handleName(address), timer === undefined ? { what: EVENT } : timed(timer));
+    }),
     ...hibernatingSessionsOf(model).some.map((address) =>
-      row(address, 'session', address.replace('/', ' '), 'its next request'),
+      row(address, 'session', address.replace('/', ' '), { what: 'its next request' }),
     ),
   ];
 }

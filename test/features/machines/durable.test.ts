@@ -247,6 +247,11 @@ test('a delay wakes an instance that hibernates', async () => {
   const unlisten = inspection.listen((record) => void (record.type === 'created' && live.push(record.actor)));
   unlisten();
   assert.equal(live, []);
+  // A viewer sees its timer all the same.
+  const { count, some, timers } = handles.hibernating();
+  assert.equal([count, some.length], [1, 1]);
+  const left = Object.values(timers).map((due) => due - clock.now());
+  assert.ok(left.length === 1 && left.every((ms) => ms > 5_000 && ms <= 11_000), String(left));
   const changes: string[] = [];
   handles.onChange(({ view }) => changes.push(String(view().state)));
   await clock.advance(11_000);

@@ -106,11 +106,12 @@ test('a handle that hibernates is in the list, whether or not its actor was seen
   shopping.state('handle/order/aaaaaaaa', 'cart');
   shopping.record({ type: 'gone', actor: 'handle/order/aaaaaaaa', why: 'hibernation' });
   const some = ['handle/order/aaaaaaaa', 'handle/order/bbbbbbbb'];
-  look(shopping, 'server', { kind: 'server', facts: { hibernating: { count: 2, some } } });
+  const timers = { 'handle/order/aaaaaaaa': 9_000, 'handle/order/bbbbbbbb': 8_000 };
+  look(shopping, 'server', { kind: 'server', facts: { hibernating: { count: 2, some, timers } } });
   const asleep = waitingList(shopping.model, LIVE).filter((row) => row.asleep);
   assert.equal(
-    asleep.map(({ who, state }) => `${who} ${state}`),
-    ['order aaaaaa cart', 'order bbbbbbbb hibernating'],
+    asleep.map(({ who, state, wait }) => `${who} ${state}: ${wait.what} ${wait.until}`),
+    ['order bbbbbbbb hibernating: its next event or timer 8000', 'order aaaaaa cart: its next event or timer 9000'],
   );
 });
 
