@@ -388,7 +388,8 @@ function url(): string {
 built('without TOOL it lists what the server offers', async () => {
   const { code, out } = await troupe('call', url());
   assert.is(code, 0);
-  assert.match(out, /^fixture 1\.2\.3 \(2026-07-28\)\n/);
+  // On a busy machine, the answer to the probe may be late.
+  assert.match(out, /^fixture 1\.2\.3 \(20(?:26-07-28|25-11-25)\)\n/);
   assert.match(out, '  add(a: number, b: number): { sum: number }\n');
   assert.match(out, '  tags(tags: string[])\n      Joins tags.\n');
   assert.not.match(out, 'More text');
@@ -536,7 +537,7 @@ for (const [title, args, code, message] of [
     "Unknown option '--first' (an argument of a tool has no dashes: first=VALUE)",
   ],
   ['a misspelled prompt', ['--prompt', 'reviw'], 2, 'unknown prompt reviw (did you mean review?)'],
-  ['an unknown resource', ['--read', 'other://1'], 1, 'code -32602'],
+  ['an unknown resource', ['--read', 'other://1'], 1, /code -32(?:602|002)/],
   ['a wrong era', ['--era', 'old'], 2, '--era: expected legacy or modern, got old'],
   [
     'a malformed header',
