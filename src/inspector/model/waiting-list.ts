@@ -3,7 +3,7 @@ import type { ActorKind, Wait } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
 import { isUpstream } from './belonging.ts';
 import { hasFinished } from './finished.ts';
-import { hibernatingOf, hibernatingSessionsOf } from './hibernating.ts';
+import { hibernatingOf, hibernatingSessionsOf, timerOf } from './hibernating.ts';
 import { isAuthored } from './message-rows.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
@@ -104,18 +104,13 @@ const ENDED_TASK: ReadonlySet<string> = new Set(['completed', 'failed', 'cancell
 
 function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: number): readonly WaitingRow[] {
   const { kind, asleep, gone, children } = node;
-  if (
-    kind === 'group' ||
-    UNLISTED.has(kind) ||
-    (asleep === true && node.actor === undefined) ||
-    (gone !== undefined && asleep !== true)
-  )
+  if (kind === 'group' || UNLISTED.has(kind) || (asleep && node.actor === undefined) || (gone !== undefined && !asleep))
     return [];
   // Nothing reaches an instance in a final state.
   if (kind === 'handle' && hasFinished(model, node.actor ?? '', seq)) return [];
   // The call that the server relays has a row.
   if (isUpstream(model.actor(node.actor ?? node.exchange?.connection ?? ''))) return [];
-  if (asleep === true) return [idleRow(model, node, client, seq)];
+  if (asleep) return [idleRow(model, node, client, seq)];
   // A session itself never waits while a call is open: the call has a row.
   const busy = children.some((child) => child.gone === undefined && !UNLISTED.has(child.kind));
   const all = kind === 'session' && busy ? [] : nodeWaits(model, node, seq);
@@ -207,47 +202,38 @@ function taskRow(
 function idleRow(model: Model, node: TreeNode, client: string | undefined, seq: number): WaitingRow {
   const line = model.actor(node.actor ?? '');
   const life = line && lifetimeOf(model, line, seq);
-  const timer = node.asleep === true ? hibernatingOf(model, seq).timers.get(node.actor ?? node.id) : undefined;
   const since = line?.standing(seq)?.at;
   return {
     ...named(model, node, undefined, client),
     key: node.actor ?? node.id,
-    wait: timer === undefined ? { what: node.kind === 'session' ? 'its next request' : EVENT, ...life } : timed(timer),
+    wait: {
+      what: `its next ${node.kind === 'session' ? 'request' : 'event'}`,
+      ...life,
+      ...timerOf(model, node.actor, seq),
+    },
     ...(since === undefined ? {} : { since }),
     ...becauseOf(model, line, undefined, seq),
     idle: true,
-    ...(node.asleep === true ? { asleep: true } : {}),
+    ...(node.asleep ? { asleep: true } : {}),
   };
-}
-
-/** The wait of a handle that has nothing to do. */
-const EVENT = 'its next event';
-
-/** The wait of a hibernating handle that a timer wakes. */
-function timed(until: number): Waited {
-  return { what: `${EVENT} or timer`, until };
 }
 
 /** Handles and sessions that hibernated before the observation: the server lists the latest of them. */
 function hibernatingRows(model: Model): readonly WaitingRow[] {
-  const row = (address: string, kind: 'handle' | 'session', who: string, wait: Waited): WaitingRow => ({
+  const row = (address: string, kind: 'handle' | 'session', who: string, next: string): WaitingRow => ({
     key: address,
     kind,
     who,
     state: 'hibernating',
     actor: address,
-    wait,
+    wait: { what: `its next ${next}`, ...timerOf(model, address) },
     idle: true,
     asleep: true,
   });
-  const { some, timers } = hibernatingOf(model);
   return [
-    ...some.map((address) => {
-      const timer = timers.get(address);
-      return row(address, 'handle', handleName(address), timer === undefined ? { what: EVENT } : timed(timer));
-    }),
+    ...hibernatingOf(model).some.map((address) => row(address, 'handle', handleName(address), 'event')),
     ...hibernatingSessionsOf(model).some.map((address) =>
-      row(address, 'session', address.replace('/', ' '), { what: 'its next request' }),
+      row(address, 'session', address.replace('/', ' '), 'request'),
     ),
   ];
 }
@@ -259,7 +245,7 @@ function named(
   within: string | undefined,
 ): Pick<WaitingRow, 'kind' | 'who' | 'client' | 'state' | 'actor' | 'exchange' | 'unseen'> {
   const client = exchange ? (exchange.client ?? within ?? doorName(model, exchange.connection)) : within;
-  const stands = asleep === true ? `${state ?? ''}`.trim() || 'hibernating' : state;
+  const stands = asleep ? `${state ?? ''}`.trim() || 'hibernating' : state;
   return {
     kind: kind === 'group' ? 'machine' : kind,
     who: label,

@@ -111,7 +111,7 @@ test('a handle that hibernates is in the list, whether or not its actor was seen
   const asleep = waitingList(shopping.model, LIVE).filter((row) => row.asleep);
   assert.equal(
     asleep.map(({ who, state, wait }) => `${who} ${state}: ${wait.what} ${wait.until}`),
-    ['order bbbbbbbb hibernating: its next event or timer 8000', 'order aaaaaa cart: its next event or timer 9000'],
+    ['order bbbbbbbb hibernating: its next event 8000', 'order aaaaaa cart: its next event 9000'],
   );
 });
 
