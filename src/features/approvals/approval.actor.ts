@@ -51,7 +51,10 @@ const BACK_OFF = { fromMs: 1, toMs: 64 };
 export function spawnApproval(options: ApprovalActorOptions): Actor<ApprovalMail> {
   const { system, id, tool } = options;
   // A prefix: who knows the whole id may name the approval to the server.
-  const identity = { kind: 'approval', address: `approval/${id.slice(0, 10)}`, label: tool } as const;
+  const short = id.slice(0, 10);
+  // One that was at rest knows its tool only once it is loaded.
+  const label = tool === '' ? `approval ${short}` : tool;
+  const identity = { kind: 'approval', address: `approval/${short}`, label } as const;
   return spawn(identity, system, (self) => new ApprovalActor(options, self));
 }
 
