@@ -240,3 +240,34 @@ function unrefPipe(pipe: ChildProcess['stdin'] | ChildProcess['stderr']): void {
 export function postgresSuite(name: string): Suite {
   return suite(name, programs === undefined ? 'no PostgreSQL: install postgresql' : undefined);
 }
+
+/** A suite of nodes over one PostgreSQL, with databases of it. */
+interface NodesSuite {
+  readonly nodes: Suite;
+  /** The servers that are closed after the suite. */
+  readonly servers: { close(): Promise<unknown> }[];
+  /** Makes a database. @returns its address */
+  database(): Promise<string>;
+}
+
+/** A suite that needs a PostgreSQL of its own, or says that there is none. */
+export function nodesSuite(name: string): NodesSuite {
+  const nodes = postgresSuite(name);
+  const servers: NodesSuite['servers'] = [];
+  let postgres: Postgres | undefined;
+  nodes.before(async () => {
+    postgres = await startPostgres({ fsync: false });
+  });
+  nodes.after(async () => {
+    for (const server of servers) await server.close();
+    await postgres?.stop();
+  });
+  return {
+    nodes,
+    servers,
+    database() {
+      if (!postgres) throw new Error('expected a test of the suite, got a call before it began');
+      return postgres.database();
+    },
+  };
+}

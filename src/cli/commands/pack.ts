@@ -6,16 +6,16 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { replaceFile } from '../../core/kernel/files/replace-file.ts';
 import { packageFile } from '../../core/kernel/package-files.ts';
-import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
+import { isJsonObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { writeExact } from '../../core/protocol/json-text.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { nearest } from '../../features/discovery/node-loader.ts';
-import { COMMAND_PATIENCE } from '../call/call-target.ts';
+import { readCallTarget } from '../call/call-target.ts';
 import { Interrupt, withClient } from '../call/command-client.ts';
 import { listServer, type ServerListing } from '../call/server-listing.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
-import { type AskedVariable, bundleManifest, picturesOf } from '../pack/bundle-manifest.ts';
+import { type AskedVariable, bundleManifest, COMMAND, picturesOf } from '../pack/bundle-manifest.ts';
 import { packedFile, packedPackages } from '../pack/packed-packages.ts';
 import { compiledPath, PackError, packedProject } from '../pack/packed-project.ts';
 import { registryEntry } from '../pack/registry-entry.ts';
@@ -90,7 +90,7 @@ async function pack(target: Target, options: PackOptions, io: CommandIo): Promis
   const packages = packedPackages(root, own, data);
   if (packages.missing.length > 0)
     throw new PackError(`${packages.missing.join(', ')}: expected installed packages, got none. Run npm install`);
-  const files = [...(await packedProject(root, project.files)), ...packages.files];
+  const files = [...(await packedProject(root, project)), ...packages.files];
   const type = project.type;
   files.push({
     path: 'package.json',
@@ -178,31 +178,19 @@ async function started(
       writeFileSync(join(folder, file.path), file.bytes, { mode: file.executable ? 0o755 : 0o644 });
     }
     const { env } = readEnvBeside('pack', { path, kind: 'file' }, {}, io);
-    const command = {
-      command: process.execPath,
-      args: [
-        join(folder, 'node_modules/troupe/dist/lib/cli/main.js'),
-        'run',
-        join(folder, entry),
-        '--no-supervisor',
-        '--',
-        ...args,
-      ],
-      env: {
-        ...(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined)) as Record<
-          string,
-          string
-        >),
-        [CALLED]: '1',
-      },
-    };
-    const connected = {
-      target: command,
-      name: 'the packed server',
-      url: undefined,
-      patience: { ...COMMAND_PATIENCE, eras: 'modern' as const },
-      words: [],
-    };
+    const started = [
+      process.execPath,
+      join(folder, COMMAND),
+      'run',
+      join(folder, entry),
+      '--no-supervisor',
+      '--',
+      ...args,
+    ];
+    const command = readCallTarget('pack', [], started, [], { cwd: io.cwd, env: { ...env, [CALLED]: '1' } });
+    // A program of Troupe serves every era.
+    const patience = { ...command.patience, eras: 'modern' } as const;
+    const connected = { ...command, name: 'the packed server', patience };
     return await withClient(
       { io, command: 'pack', target: connected, data: undefined, open: false, interactive: false, connect: {} },
       new Interrupt('pack', io),
@@ -218,7 +206,7 @@ function readProject(file: string): JsonObject {
     const read: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (isJsonObject(read)) return read;
   } catch (error) {
-    throw new PackError(`${file}: expected JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new PackError(`${file}: expected JSON: ${messageOf(error)}`);
   }
   throw new PackError(`${file}: expected an object`);
 }

@@ -40,7 +40,8 @@ export interface ManifestParts {
   readonly args: readonly string[];
 }
 
-const COMMAND = 'node_modules/troupe/dist/lib/cli/main.js';
+/** The command in the archive. */
+export const COMMAND = 'node_modules/troupe/dist/lib/cli/main.js';
 
 /** @throws {PackError} for a package.json that lacks what a host shows, or has what no host accepts */
 export function bundleManifest(parts: ManifestParts): JsonObject {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'n
 import { isBuiltin } from 'node:module';
 import { basename, extname, join, relative, sep } from 'node:path';
 import type { Plugin } from 'esbuild';
-import { isObject, messageOf } from '../../core/protocol/json.ts';
+import { type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { isBelow, isModule } from '../../features/discovery/module-files.ts';
 import { matches } from '../../gateway/mounts/names.ts';
 import { packedFile } from './packed-packages.ts';
@@ -47,11 +47,11 @@ export class PackError extends Error {
 /**
  * Reads the files of a project and compiles its modules.
  *
- * @param root the folder of its `package.json`
- * @param only `files` of the `package.json`; undefined for all
+ * @param root the folder of its `package.json`, without symbolic links
+ * @param project its `package.json`: `files` for the files, `type` for the names of modules
  * @throws {PackError} for a file that looks like a secret or a database, or a module that cannot be compiled
  */
-export async function packedProject(root: string, only: unknown): Promise<readonly ZipFile[]> {
+export async function packedProject(root: string, { files: only, type }: JsonObject): Promise<readonly ZipFile[]> {
   const wanted = Array.isArray(only) ? only.filter((each) => typeof each === 'string').map(plainPath) : undefined;
   const files = filesOf(root, wanted);
   const secret = files.find((path) => PRIVATE.test(basename(path)) && wanted?.includes(path) !== true);
@@ -61,7 +61,7 @@ export async function packedProject(root: string, only: unknown): Promise<readon
     );
   const modules = files.filter((path) => isCompiled(root, path));
   const rest = files.filter((path) => !modules.includes(path) && path !== 'package.json');
-  return [...(await compile(root, modules)), ...rest.map((path) => packedFile(join(root, path), path))];
+  return [...(await compile(root, modules, type)), ...rest.map((path) => packedFile(join(root, path), path))];
 }
 
 /** The place of a module in the archive. @param type of the `package.json`: without it, `.js` may be CommonJS */
@@ -87,7 +87,7 @@ function filesOf(root: string, wanted: readonly string[] | undefined, below = ''
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     if (UNPACKED.has(entry.name) || UNPACKED_NAMES.test(entry.name)) return [];
     const real = realpathSync(join(root, path));
-    if (!isBelow(realpathSync(root), real))
+    if (!isBelow(root, real))
       throw new PackError(`${path} is a link to ${real}, which is not in ${root}. Copy it into the project`);
     const found = statSync(real);
     // A link to a folder of the project would be packed twice, and a link to one above it for ever.
@@ -107,10 +107,9 @@ function isWanted(path: string, wanted: readonly string[] | undefined): boolean 
  *
  * @throws {PackError}
  */
-async function compile(root: string, paths: readonly string[]): Promise<readonly ZipFile[]> {
+async function compile(root: string, paths: readonly string[], type: unknown): Promise<readonly ZipFile[]> {
   if (paths.length === 0) return [];
   const { build } = await import('esbuild');
-  const type = moduleTypeOf(root);
   const tsconfig = join(root, 'tsconfig.json');
   const files = await Promise.all(
     paths.map(async (path): Promise<ZipFile> => {
@@ -151,14 +150,4 @@ function importsStay(root: string, type: unknown): Plugin {
       });
     },
   };
-}
-
-/** `type` of the package.json. */
-function moduleTypeOf(root: string): unknown {
-  try {
-    const read: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    return isObject(read) ? read.type : undefined;
-  } catch {
-    return undefined;
-  }
 }

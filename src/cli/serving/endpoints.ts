@@ -141,7 +141,7 @@ export class Endpoints {
  * Instructions for connecting MCP clients to a server over HTTP.
  *
  * @param name the name of the server in the configuration of the clients
- * @param demands the server authenticates clients by a function of its own: no client finds out by itself what to send
+ * @param demands true for a server that checks clients by a function of its own: each line then names a token
  */
 function httpWays(name: string, url: string, demands: boolean): readonly ConnectWay[] {
   const config = (entry: object): string => JSON.stringify({ mcpServers: { [name]: entry } });

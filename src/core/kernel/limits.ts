@@ -186,7 +186,7 @@ export interface Limits {
   readonly codeResultLength: number;
   /** Maximum number of characters of all events in the journal of one run. */
   readonly codeJournalLength: number;
-  /** Milliseconds until a run ends that has not ended by itself. */
+  /** Milliseconds after which the server ends a run. */
   readonly codeOpenMs: number;
   /** Milliseconds for which a script can sleep at most, in one call. */
   readonly codeSleepMs: number;

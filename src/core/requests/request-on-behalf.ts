@@ -17,7 +17,7 @@ export interface RequestOnBehalf {
  * @param address names it in the inspector
  */
 export function requestOnBehalf(
-  { client, auth, id }: RequestView,
+  { client, auth, id }: Pick<RequestView, 'client' | 'auth' | 'id'>,
   operation: Operation,
   servedBy: string,
   address: string,

@@ -184,7 +184,7 @@ export class ApprovalAsking {
       pin: digest(pin),
       policy: policy.digest,
       ...(part ? { part: { title: part.title, show: part.show } } : {}),
-      // Each call of a script is approved by itself, and no call outside of the run takes its approval.
+      // People approve each call of a script alone. No call outside of the run takes its approval.
       ...(via ? { run: via.run, call: via.call } : {}),
     });
     return { ...demand, policy, subject, pin, caller: approverOf(first) };

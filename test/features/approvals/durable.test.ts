@@ -13,7 +13,7 @@ import { createServer, http, memory, postgres, type Server, StoreError, sqlite }
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
-import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { nodesSuite } from '../../harness/postgres.ts';
 import { errorResponse, textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { until } from '../../harness/wait.ts';
@@ -220,16 +220,7 @@ for (const moment of ['asking', 'approving', 'using'] as const)
     await made.server.close();
   });
 
-const nodes = postgresSuite('approvals of several nodes');
-let database: Postgres;
-const servers: Server[] = [];
-nodes.before(async () => {
-  database = await startPostgres({ fsync: false });
-});
-nodes.after(async () => {
-  for (const server of servers) await server.close();
-  await database.stop();
-});
+const { nodes, servers, database } = nodesSuite('approvals of several nodes');
 
 interface Node {
   readonly server: Server;
@@ -255,7 +246,7 @@ async function node(url: string): Promise<Node> {
 }
 
 nodes('R-57: any node takes a decision, and of calls at several nodes with one approval one runs', async () => {
-  const url = await database.database();
+  const url = await database();
   const [one, two] = [await node(url), await node(url)];
   const clients = [await as(one.server), await as(two.server)] as const;
   for (let turn = 1; turn <= 5; turn += 1) {
@@ -273,7 +264,7 @@ nodes('R-57: any node takes a decision, and of calls at several nodes with one a
 });
 
 nodes('R-57: a task at one node runs after a decision at another', async () => {
-  const url = await database.database();
+  const url = await database();
   const [one, two] = [await node(url), await node(url)];
   const client = await as(one.server);
   const send = (method: string, params: JsonObject): Promise<JsonObject> =>

@@ -5,7 +5,7 @@ import { createServer, http, postgres, type Server } from '../../../src/index.ts
 import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 import { shopOf } from '../../fixtures/code/shop.ts';
 import { suite } from '../../harness/door.ts';
-import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { nodesSuite } from '../../harness/postgres.ts';
 import { textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { HANG_MS, until } from '../../harness/wait.ts';
@@ -39,16 +39,7 @@ test('two processes that continue one run at the same time carry each effect out
   );
 });
 
-const nodes = postgresSuite('runs of several nodes');
-let database: Postgres;
-const servers: Server[] = [];
-nodes.before(async () => {
-  database = await startPostgres({ fsync: false });
-});
-nodes.after(async () => {
-  for (const server of servers) await server.close();
-  await database.stop();
-});
+const { nodes, servers, database } = nodesSuite('runs of several nodes');
 
 interface Node {
   readonly server: Server;
@@ -70,7 +61,7 @@ async function node(url: string): Promise<Node> {
 }
 
 nodes('a run that sleeps when its node leaves continues at another node, whose client gets the result', async () => {
-  const url = await database.database();
+  const url = await database();
   const [one, two] = [await node(url), await node(url)];
   const code = 'await shop.write({ n: 1 }); await sleep(3000); return shop.write({ n: 2 });';
   const run = pausedIn(await runModern(one.client, { code }));

@@ -9,7 +9,7 @@ import { createServer, http, memory, postgres, type Server, sqlite } from '../..
 import { ask, openSession } from '../../core/http/support.ts';
 import { startable } from '../../harness/compiled.ts';
 import { conclusive, suite } from '../../harness/door.ts';
-import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { nodesSuite } from '../../harness/postgres.ts';
 import { atScale } from '../../harness/scale.ts';
 import { until } from '../../harness/wait.ts';
 import { compareWithModel, faultOf } from './support.ts';
@@ -58,16 +58,7 @@ test('R-54: an acknowledged change is there after kill -9, and one that was not 
   }
 });
 
-const nodes = postgresSuite('state of several nodes');
-let database: Postgres;
-const servers: Server[] = [];
-nodes.before(async () => {
-  database = await startPostgres({ fsync: false });
-});
-nodes.after(async () => {
-  for (const server of servers) await server.close();
-  await database.stop();
-});
+const { nodes, servers, database } = nodesSuite('state of several nodes');
 
 async function start(url: string, transport = http({ port: 0 })): Promise<Server> {
   const server = createServer({
@@ -83,7 +74,7 @@ async function start(url: string, transport = http({ port: 0 })): Promise<Server
 nodes(
   'R-55: changes of one value at two nodes at once lose nothing, and each node reads what the other has stored',
   async () => {
-    const url = await database.database();
+    const url = await database();
     const [one, two] = [await start(url), await start(url)];
     const [here, there] = [one.stateOf('ada'), two.stateOf('ada')];
     const results: unknown[] = [];
@@ -109,7 +100,7 @@ nodes(
 );
 
 nodes('the state of a session is there at another node after its node has left', async () => {
-  const url = await database.database();
+  const url = await database();
   const [first, second] = [http({ port: 0 }), http({ port: 0 })];
   const one = await start(url, first);
   const session = await openSession(first.url);
@@ -125,6 +116,6 @@ nodes('the state of a session is there at another node after its node has left',
 });
 
 nodes('a node that shares a database does what a map does', async () => {
-  const node = await start(await database.database());
+  const node = await start(await database());
   for (let seed = 1; seed <= 2; seed += 1) await compareWithModel(node.stateOf(`user ${seed}`), seed, OPERATIONS);
 });

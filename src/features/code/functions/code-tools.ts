@@ -141,7 +141,7 @@ export class CodeTools implements ToolFinder {
   }
 }
 
-/** Of one that has not signed in, only the session distinguishes them. */
+/** The session alone distinguishes callers who have not signed in. */
 function principalOf(principal: string, session: string | undefined): string {
   return principal === ANONYMOUS && session !== undefined ? `${ANONYMOUS} ${session}` : principal;
 }
