@@ -1,16 +1,14 @@
 /** The default completion executor: calls the completer and trims the values to what the protocol allows. */
 import type { CompleteResult } from '../protocol/types.ts';
-import type { CompletionExecution, Suggestions } from './execution.ts';
+import type { Context } from './context.ts';
+import type { CompletionCall, Suggestions } from './execution.ts';
 
 /** Maximum number of values in one response (MCP "Completion"). */
 const MAX_VALUES = 100;
 
-export function completionExecution(): CompletionExecution {
-  return {
-    async execute({ argument, chosen, completer }, ctx) {
-      return toCompleteResult(await completer(argument.value, chosen, ctx));
-    },
-  };
+export async function executeCompletion(call: CompletionCall, ctx: Context): Promise<CompleteResult> {
+  const { argument, chosen, completer } = call;
+  return toCompleteResult(await completer(argument.value, chosen, ctx));
 }
 
 function toCompleteResult(suggestions: Suggestions): CompleteResult {

@@ -4,26 +4,23 @@ import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { GetPromptResult, PromptMessage } from '../protocol/types.ts';
 import { explain } from '../schema/problems.ts';
 import { isContentBlock, sentBlock } from './content.ts';
-import type { PromptCall, PromptExecution } from './execution.ts';
+import type { Context } from './context.ts';
+import type { PromptCall } from './execution.ts';
 
 /**
  * A handler returns a string or content block (one user message), a list of messages, or `{ messages }` as on the wire.
  */
-export function promptExecution(): PromptExecution {
-  return {
-    async execute(call, ctx) {
-      const { input } = call.implementation;
-      const checked = await input?.check(read(call.arguments, input.json));
-      // For prompts, missing or wrong arguments are a protocol error (MCP prompts, "Error Handling"): no model reads
-      // the result.
-      if (checked && !checked.ok)
-        throw new ProtocolError(
-          ErrorCode.InvalidParams,
-          explain(checked.problems, `arguments for prompt "${call.prompt.name}"`),
-        );
-      return toPromptResult(await call.implementation.handler(checked ? checked.value : call.arguments, ctx), call);
-    },
-  };
+export async function executePrompt(call: PromptCall, ctx: Context): Promise<GetPromptResult> {
+  const { input } = call.implementation;
+  const checked = await input?.check(read(call.arguments, input.json));
+  // For prompts, missing or wrong arguments are a protocol error (MCP prompts, "Error Handling"): no model reads
+  // the result.
+  if (checked && !checked.ok)
+    throw new ProtocolError(
+      ErrorCode.InvalidParams,
+      explain(checked.problems, `arguments for prompt "${call.prompt.name}"`),
+    );
+  return toPromptResult(await call.implementation.handler(checked ? checked.value : call.arguments, ctx), call);
 }
 
 /**

@@ -3,7 +3,8 @@ import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import type { CacheHints, ReadResourceResult, ResourceContents } from '../protocol/types.ts';
 import { isResourceContents, resourceContents, sentContents } from './content.ts';
-import type { ResourceExecution, ResourceRead } from './execution.ts';
+import type { Context } from './context.ts';
+import type { ResourceRead } from './execution.ts';
 
 /** Characters of an address that an error repeats. */
 const MAX_SHOWN = 2_048;
@@ -12,13 +13,9 @@ const MAX_SHOWN = 2_048;
  * A reader returns a string (text), bytes (a blob), `{ contents }` as on the wire, one content item or a list of them, or
  * undefined or null if there is no such resource.
  */
-export function resourceExecution(): ResourceExecution {
-  return {
-    async execute(call, ctx) {
-      const { uri, variables, implementation } = call;
-      return { ...implementation.hints, ...toReadResult(await implementation.read({ uri, variables }, ctx), call) };
-    },
-  };
+export async function executeRead(call: ResourceRead, ctx: Context): Promise<ReadResourceResult> {
+  const { uri, variables, implementation } = call;
+  return { ...implementation.hints, ...toReadResult(await implementation.read({ uri, variables }, ctx), call) };
 }
 
 function toReadResult(returned: unknown, { uri, resource }: ResourceRead): ReadResourceResult {

@@ -1,10 +1,12 @@
 /** Creates the four executor actors, each around its execution: the author's or the default. */
 
-import { completionExecution } from '../execution/completions.ts';
+import { executeCompletion } from '../execution/completions.ts';
 import {
   type Completable,
+  type CompletionExecution,
   chooseExecution,
   type ExecutionOptions,
+  type PromptExecution,
   type PromptImplementation,
   type ResourceExecution,
   type ResourceImplementation,
@@ -13,9 +15,9 @@ import {
 } from '../execution/execution.ts';
 import { spawnExecutor } from '../execution/executor.actor.ts';
 import type { HandlerErrors } from '../execution/handler-errors.ts';
-import { promptExecution } from '../execution/prompts.ts';
+import { executePrompt } from '../execution/prompts.ts';
 import { type ContextHost, RequestContext, requestContextOf } from '../execution/request-context.ts';
-import { resourceExecution } from '../execution/resources.ts';
+import { executeRead } from '../execution/resources.ts';
 import type { Stages, ToolRun } from '../execution/stages.ts';
 import { type ToolPolicy, toolExecution } from '../execution/tools.ts';
 import type { ActorSystem } from '../kernel/actor.ts';
@@ -54,9 +56,16 @@ export function spawnExecutors(options: ExecutorsOptions) {
   const call = ({ request, call }: ToolRun) => {
     return tools.execute(call, new RequestContext(request, contexts, call.implementation));
   };
-  const resources: ResourceExecution = chooseExecution(executions.resources, resourceExecution());
-  const prompts = chooseExecution(executions.prompts, promptExecution());
-  const completions = chooseExecution(executions.completions, completionExecution());
+  // Their modules load with the first use.
+  const resources = chooseExecution<ResourceExecution>(executions.resources, {
+    execute: (call, ctx) => executeRead(call, ctx),
+  });
+  const prompts = chooseExecution<PromptExecution>(executions.prompts, {
+    execute: (call, ctx) => executePrompt(call, ctx),
+  });
+  const completions = chooseExecution<CompletionExecution>(executions.completions, {
+    execute: (call, ctx) => executeCompletion(call, ctx),
+  });
   return {
     /** Runs calls of tools, within the gates around their handlers. */
     calling: tools,

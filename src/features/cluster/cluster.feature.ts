@@ -1,22 +1,9 @@
 /** The cluster: this server is one of several nodes that share a store. */
-import { InspectedHops } from '../../core/kernel/inspection/inspected-hops.ts';
 import { preloadAjv } from '../../core/schema/ajv.ts';
-import type { Core, Feature, FeatureParts } from '../../core/server/feature.ts';
-import { asking } from '../asking/asking.feature.ts';
+import type { Feature, FeatureParts } from '../../core/server/feature.ts';
 import { Cluster, DatabaseClock } from './cluster.ts';
-import type { ClusterNode } from './cluster-node.ts';
 import { problemOfCluster } from './cluster-options.ts';
-import type { ClusterReport } from './cluster-report.ts';
-import type { ClusterParts } from './node-links.ts';
-import { PlacedRequests } from './placed-requests.ts';
-import { RemoteChanges } from './remote-changes.ts';
-
-interface ClusterService {
-  /** True if other nodes share the store. */
-  readonly shared: boolean;
-  /** The cluster as this node sees it; undefined without the option. */
-  report(): ClusterReport | undefined;
-}
+import { type ClusterService, nodeParts } from './node-parts.ts';
 
 const ALONE: FeatureParts<ClusterService> = { service: { shared: false, report: () => undefined } };
 
@@ -55,42 +42,3 @@ export const cluster: Feature<ClusterService> = {
     return nodeParts(core, joined, node);
   },
 };
-
-/** A node of a cluster whose other parts are elsewhere. */
-export function nodeParts(
-  core: Core,
-  { cells, links }: ClusterParts,
-  node?: ClusterNode,
-): FeatureParts<ClusterService> {
-  const { limits, storage, system } = core;
-  system.ids.chooseBy(cells);
-  const remote = new RemoteChanges({
-    ...{ clock: system.clock, gatherMs: limits.gatherMs, link: links.link },
-    peers: () => links.nodes,
-    placeOf: (cell) => links.placeOf(cell),
-  });
-  links.tellOf(remote);
-  return {
-    service: { shared: true, report: () => node?.report() },
-    listens: remote,
-    changes: (subscriptions) => remote.around(subscriptions),
-    placement: () =>
-      new PlacedRequests({
-        tools: core.elements.catalogues.tools,
-        interactive: core.service(asking).interactive,
-        cells,
-      }),
-    hosts: () => ({ nodes: links, hops: new InspectedHops(system.inspection) }),
-    facts: () => (node ? { cluster: node.report() } : {}),
-    unready() {
-      if (!node || storage.impairment !== undefined) return undefined;
-      if (!node.connected) return 'store not open';
-      return node.ready ? undefined : 'no cells';
-    },
-    ...(node && { leave: () => node.leave() }),
-    async stop() {
-      remote.end();
-      await node?.end();
-    },
-  };
-}

@@ -1,7 +1,6 @@
 /** The option `limits` of a tool: how often, how much and how many at a time one principal may call it. */
 import { isObject } from '../../../core/protocol/json.ts';
 import * as option from '../../../core/protocol/option-rows.ts';
-import type { ToolOption } from '../../../core/registry/offers.ts';
 
 declare module '../../../core/registry/define.ts' {
   interface ToolFeatureOptions<Args> {
@@ -88,12 +87,6 @@ export function problemOfLimits(limits: unknown): string | undefined {
 export function isCallLimit(name: string): boolean {
   return Object.hasOwn(ROWS, name);
 }
-
-export const LIMITS: ToolOption = {
-  name: 'limits',
-  check: problemOfLimits,
-  compile: ({ limits }) => ({ limits: compileLimits(limits) }),
-};
 
 /** @param limits without a problem */
 export function compileLimits(limits: CallLimits | undefined): CompiledLimits | undefined {

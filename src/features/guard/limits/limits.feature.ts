@@ -2,7 +2,7 @@
 import { Lazy } from '../../../core/kernel/lazy.ts';
 import type { Feature } from '../../../core/server/feature.ts';
 import { audit } from '../audit/audit.feature.ts';
-import { LIMITS } from './call-limits.ts';
+import { compileLimits, problemOfLimits } from './call-limits.ts';
 import { LimitedCalls } from './limited-calls.ts';
 
 export const limits: Feature<undefined> = {
@@ -19,7 +19,11 @@ export const limits: Feature<undefined> = {
           notRun: records?.calls.notRun,
         }),
     );
-    elements.toolOptions.push(LIMITS);
+    elements.toolOptions.push({
+      name: 'limits',
+      check: (value) => problemOfLimits(value),
+      compile: (tool) => (tool.limits ? { limits: compileLimits(tool.limits) } : {}),
+    });
     elements.offeredTool.push((implementation) => {
       if (implementation.limits) stages.fill('limit', limited.value.gate);
     });

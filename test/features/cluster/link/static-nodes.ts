@@ -7,9 +7,9 @@ import type { ResourceDefinition } from '../../../../src/core/registry/define.ts
 import type { Registration, ToolRegistration } from '../../../../src/core/registry/registration.ts';
 import type { Core } from '../../../../src/core/server/feature.ts';
 import { createRuntime, type Runtime } from '../../../../src/core/server/runtime.ts';
-import { nodeParts } from '../../../../src/features/cluster/cluster.feature.ts';
 import type { LinkPeer } from '../../../../src/features/cluster/link/link-port.ts';
 import { NodeLinks } from '../../../../src/features/cluster/node-links.ts';
+import { nodeParts } from '../../../../src/features/cluster/node-parts.ts';
 import { machines } from '../../../../src/features/machines/machines.feature.ts';
 import type { MachineRegistration } from '../../../../src/features/machines/registered-machines.ts';
 import { FEATURES } from '../../../../src/features/server/features.ts';
