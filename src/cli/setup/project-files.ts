@@ -12,7 +12,8 @@ export function projectFiles(name: string, troupe: string): Readonly<Record<stri
         scripts: {
           dev: 'troupe dev server.ts',
           start: 'troupe run server.ts --data .data',
-          test: 'node --import tsx --test server.test.ts',
+          // The shell finds the files: Node 20 would take the pattern for a name.
+          test: 'node --import tsx --test *.test.ts',
           check: 'tsc --noEmit',
         },
         engines: { node: '>=20.19' },
