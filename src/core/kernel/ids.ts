@@ -50,6 +50,12 @@ export class Ids {
     return cell === undefined ? this.ofPrincipal(principal) : this.#idIn(cell);
   }
 
+  /** True if this process may write what has this id. */
+  owns(id: string): boolean {
+    const cell = cellIn(id);
+    return cell !== undefined && this.#cells.owns(cell);
+  }
+
   /**
    * Creates an id in a cell. If another node owns the cell, in one of this node: a session over stdio stays when its cell
    * moves, and a plain tool runs at any node.

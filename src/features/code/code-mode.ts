@@ -67,12 +67,13 @@ export class CodeMode implements CellHolder {
   }
 
   async #run(
-    { code: given, resume }: ScriptArguments,
+    { code: given, resume = '' }: ScriptArguments,
     ctx: Context,
     functions: CallableFunctions,
   ): Promise<CallToolResult> {
-    const code = given === undefined ? undefined : bodyOf(given);
-    if ((code === undefined) === (resume === undefined))
+    // Models fill in what they do not use with empty texts.
+    const code = given === undefined || given.trim() === '' ? undefined : bodyOf(given);
+    if (code !== undefined && resume !== '')
       return failed('Pass either "code", the script to run, or "resume", the run to continue. Nothing has run.');
     // A call that runs again has begun its script before: functions may have gone since.
     const problems = code === undefined || earlierSteps(ctx) ? [] : checkNames(code, functions);
@@ -81,6 +82,6 @@ export class CodeMode implements CellHolder {
       return failed(`Nothing of the script has run.\n${places.join('\n')}`);
     }
     const { runs } = await this.#runs.value;
-    return runs.run(resume === undefined ? { code: code ?? '' } : { resume }, ctx, functions);
+    return runs.run(code === undefined ? { resume } : { code }, ctx, functions);
   }
 }

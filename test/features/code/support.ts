@@ -34,7 +34,11 @@ function functionsOf(core: Core): CallableFunctions {
 }
 
 /** A feature that offers `run_code`. */
-export function codeFeature(engine: ScriptEngine, settings?: CodeOptions): Feature<CodeRuns> {
+export function codeFeature(
+  engine: ScriptEngine,
+  settings?: CodeOptions,
+  lists: { fails: Error | undefined } = { fails: undefined },
+): Feature<CodeRuns> {
   return {
     name: 'code for tests',
     open(core) {
@@ -44,7 +48,7 @@ export function codeFeature(engine: ScriptEngine, settings?: CodeOptions): Featu
         engine,
         settings,
         name: 'tested',
-        functionsOf: () => Promise.resolve(functions),
+        functionsOf: () => (lists.fails ? Promise.reject(lists.fails) : Promise.resolve(functions)),
       });
       const tool = {
         input: { type: 'object', properties: { code: { type: 'string' }, resume: { type: 'string' } } },
@@ -73,6 +77,8 @@ export interface Workshop {
   readonly audit: readonly AuditRecord[];
   /** The calls of `write` that ran. */
   readonly written: unknown[];
+  /** The error with which the functions of a run without a request cannot be listed. */
+  readonly lists: { fails: Error | undefined };
 }
 
 /** A server with the tools `read`, `write`, `who` and `fail`. */
@@ -82,10 +88,11 @@ export function workshop(
   clock = new SimulatedClock(),
 ): Workshop {
   const engine = new FakeEngine();
+  const lists: Workshop['lists'] = { fails: undefined };
   const audit: AuditRecord[] = [];
   const written: unknown[] = [];
   const { server, logged } = loggedServer({
-    ...{ name: 'workshop', clock, features: [codeFeature(engine, settings)] },
+    ...{ name: 'workshop', clock, features: [codeFeature(engine, settings, lists)] },
     keys: ['a secret that is long enough to be one of this server'],
     audit: { to: (record) => void audit.push(record), events: ['call', 'read', 'denied', 'asked', 'approval'] },
     ...options,
@@ -111,7 +118,7 @@ export function workshop(
       ? { name: String(isObjectInTest(answer.content) ? answer.content.name : '') }
       : 'nobody';
   });
-  return { server, clock, engine, logged, audit, written };
+  return { server, clock, engine, logged, audit, written, lists };
 }
 
 /** Calls `run_code` by a modern client. */

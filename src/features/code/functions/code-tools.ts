@@ -127,7 +127,11 @@ export class CodeTools implements ToolFinder {
           type: 'object',
           properties: {
             code: { type: 'string', maxLength: MAX_CODE },
-            resume: { type: 'string', maxLength: MAX_TEXT, description: 'The run to continue, in place of code.' },
+            resume: {
+              type: 'string',
+              maxLength: MAX_TEXT,
+              description: 'The run to continue, in place of code; "" lists runs.',
+            },
           },
           additionalProperties: false,
         },

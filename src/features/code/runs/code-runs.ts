@@ -19,10 +19,12 @@ import { continuesElsewhere } from '../../asking/asking-context.ts';
 import type { CodeOptions } from '../code-options.ts';
 import type { CallableFunctions } from '../functions/code-functions.ts';
 import type { Script } from '../sandbox/script.ts';
+import { CallerRuns, isSameCaller } from './caller-runs.ts';
 import { effectCondition } from './effects.ts';
 import { RunJournal, type StoredCaller } from './run-journal.ts';
 import type { Departure, ScriptEngine } from './run-messages.ts';
-import { type RunResult, resultOf } from './run-result.ts';
+import { lostResult, type RunResult, resultOf } from './run-result.ts';
+import { actorOfRun, runOf, runsAlone, statusInRow, statusOfRow } from './run-rows.ts';
 import { type ScriptRun, spawnRun } from './script-run.actor.ts';
 
 export interface CodeRunsOptions {
@@ -46,16 +48,12 @@ const DEFAULTS = {
 const RUN_BYTES = 16_384;
 /** Rows in one read of the store. */
 const PAGE = 1_000;
-/** The states from which a run continues without its client. */
-const ALONE: ReadonlySet<string> = new Set(['waiting for approval', 'waiting for task', 'waiting for clock']);
-const OVER: ReadonlySet<string> = new Set(['returned', 'failed', 'stopped', 'cancelled']);
-/** Begins the status of a run for which no request waits. */
-const PAUSED = 'paused, ';
 
 /** A run in memory. */
 interface LiveRun {
   readonly run: ScriptRun;
   readonly caller: StoredCaller;
+  readonly script: Script;
 }
 
 /** A run that has ended. */
@@ -71,14 +69,16 @@ export class CodeRuns implements CellHolder {
   /** The runs that are being read from the store. */
   readonly #loading = new Map<string, Promise<LiveRun | EndedRun | undefined>>();
   readonly #counted: Readonly<Record<'call' | 'run', (how: string) => void>>;
+  readonly #callerRuns: CallerRuns;
   /** The ids of runs that continue by themselves, until the server serves. */
   #taken: string[] = [];
   #serves = false;
 
   constructor(options: CodeRunsOptions) {
     this.#options = options;
-    const { core } = options;
+    const { core, name } = options;
     const { metrics } = core.system;
+    this.#callerRuns = new CallerRuns({ core, name, live: this.#live });
     const label = 'troupe.state';
     this.#counted = {
       run: metrics.counter('troupe.code.runs', '{run}', 'Runs of scripts that have ended, by their end.', label),
@@ -111,6 +111,7 @@ export class CodeRuns implements CellHolder {
     const context = requestContextOf(ctx);
     const tool = 'name' in context.first.operation ? context.first.operation.name : 'run_code';
     if ('resume' in args) {
+      if (args.resume === '') return this.#callerRuns.list(callerOf(ctx));
       const found = await this.#find(args.resume);
       if (!found || !isOwner(found.caller, callerOf(ctx)))
         return failed(
@@ -123,6 +124,9 @@ export class CodeRuns implements CellHolder {
       return failed(
         `The script has ${args.code.length} characters, and at most ${limits.codeLength} are possible. Nothing of it has run. Write less: loops instead of repeated lines, and no data in the text.`,
       );
+    // A call that runs again knows its run.
+    const lost = earlierSteps(ctx) ? undefined : await this.#callerRuns.withScript(callerOf(ctx), args.code);
+    if (lost) return lostResult(lost, tool);
     const id = await ctx.step(STEP, () => this.#newId(ctx));
     const found = await this.#find(id);
     if (!found && earlierSteps(ctx)?.[BEGUN] !== undefined)
@@ -153,7 +157,7 @@ export class CodeRuns implements CellHolder {
     const { core } = this.#options;
     const { limits, quotas, system, store } = core;
     const caller = callerOf(ctx);
-    const own = [...this.#live.values()].filter((each) => isSame(each.caller, caller));
+    const own = [...this.#live.values()].filter((each) => isSameCaller(each.caller, caller));
     const live = own.filter(({ run }) => !run.state().startsWith('waiting'));
     if (live.length >= limits.codeLiveRuns)
       return failed(
@@ -171,7 +175,7 @@ export class CodeRuns implements CellHolder {
     const begun = { type: 'begun', ...script, tool, engine: this.#options.engine.id, caller } as const;
     const expires = startedAt + limits.codeOpenMs;
     const row = (): ActorRow => this.#row(id, caller, startedAt, expires);
-    const journal = new RunJournal(store, actorOf(id), row, limits.codeJournalLength);
+    const journal = new RunJournal(store, actorOfRun(id), row, limits.codeJournalLength);
     try {
       await journal.append([begun]);
       await ctx.step(BEGUN, () => true);
@@ -207,7 +211,7 @@ export class CodeRuns implements CellHolder {
         if (result && !core.store.durable) this.#remember(id, { caller, result });
       },
     });
-    const live = { run, caller };
+    const live = { run, caller, script: given.script };
     this.#live.set(id, live);
     run.actor.mailbox.send({ type: 'begin' });
     return live;
@@ -261,9 +265,9 @@ export class CodeRuns implements CellHolder {
     const live = this.#live.get(id)?.run;
     const { principal } = caller;
     return {
-      ...{ id: actorOf(id), kind: 'run', principal, created },
+      ...{ id: actorOfRun(id), kind: 'run', principal, created },
       name: this.#options.name,
-      status: `${live && !live.attended() ? PAUSED : ''}${live?.state() ?? 'computing'}`,
+      status: statusOfRow({ state: live?.state() ?? 'computing', paused: live?.attended() === false }),
       expires: live ? Math.max(live.until(), created) : expires,
     };
   }
@@ -285,7 +289,7 @@ export class CodeRuns implements CellHolder {
   async #load(id: string): Promise<LiveRun | EndedRun | undefined> {
     const { core } = this.#options;
     const { store, limits, quotas } = core;
-    const actor = actorOf(id);
+    const actor = actorOfRun(id);
     const row = await store.load(actor);
     if (row?.actor.name !== this.#options.name) return undefined;
     const { events, stored } = await RunJournal.read(store, actor);
@@ -328,12 +332,7 @@ export class CodeRuns implements CellHolder {
     let after: ActorRow | undefined;
     do {
       const rows: readonly ActorRow[] = await store.list({ kind: 'run', name, cells, after, limit: PAGE });
-      for (const { id, status } of rows) {
-        const isPaused = status.startsWith(PAUSED);
-        const state = isPaused ? status.slice(PAUSED.length) : status;
-        if (OVER.has(state)) continue;
-        if (isPaused || ALONE.has(state)) this.#taken.push(id.slice(PREFIX.length));
-      }
+      for (const { id, status } of rows) if (runsAlone(statusInRow(status))) this.#taken.push(runOf(id));
       after = rows.length === PAGE ? rows.at(-1) : undefined;
     } while (after);
     if (this.#serves) core.system.clock.soon(() => this.started());
@@ -360,12 +359,6 @@ export class CodeRuns implements CellHolder {
   }
 }
 
-const PREFIX = 'run/';
-
-function actorOf(id: string): string {
-  return PREFIX + id;
-}
-
 /** The caller of a request. Of one who has not signed in, only the session distinguishes them. */
 function callerOf(ctx: Context): StoredCaller {
   const { current } = requestContextOf(ctx);
@@ -386,11 +379,6 @@ function jsonOf(value: object): JsonObject {
 /** True if the caller may continue the run. Of callers who have not signed in, only the id of the run, which is a secret, protects it. */
 function isOwner(owner: StoredCaller, { principal }: StoredCaller): boolean {
   return owner.principal === principal;
-}
-
-/** True if limits count both as one caller. */
-function isSame(one: StoredCaller, { principal, session }: StoredCaller): boolean {
-  return one.principal === principal && one.session === session;
 }
 
 /** The reason for which a request ends before its run. */

@@ -26,6 +26,8 @@ export interface OpenCall extends CallIdentity {
   readonly asTask: boolean;
   status: 'queued' | 'unsigned' | 'storing' | 'running' | 'asked' | 'held' | 'following' | 'sleeping';
   attempt: number;
+  /** The number of times that its function could not be listed. */
+  unlisted: number;
   /** The attempts whose handlers may run. */
   readonly inner: InnerCall[];
   round: number;
@@ -51,7 +53,16 @@ export function openCall(call: ScriptCall, pollMs: number): OpenCall {
   const of = raw ? name.slice(0, -'.raw'.length) : name;
   return {
     ...{ call, name, digest: digestOfArguments(call), of, raw, operation: undefined, effect: false, repeatable: true },
-    ...{ asTask: false, status: 'queued', attempt: 0, inner: [], round: 0, requests: {}, requestState: undefined },
+    ...{
+      asTask: false,
+      status: 'queued',
+      attempt: 0,
+      unlisted: 0,
+      inner: [],
+      round: 0,
+      requests: {},
+      requestState: undefined,
+    },
     ...{ askedBy: undefined, approval: undefined, task: undefined, pollMs },
     ...{ text: '', due: undefined, timer: undefined, waiting: undefined },
   };

@@ -157,6 +157,13 @@ export class RunJournal {
     await this.#store.commit(writes);
   }
 
+  /** The first event of a run in the store; undefined if it has none. */
+  static async begun(store: Store, actor: string): Promise<Extract<RunEvent, { type: 'begun' }> | undefined> {
+    const [first] = await store.events(actor, STREAM, 0, 1);
+    const event = first?.seq === 1 ? readEvent(first.data, actor) : undefined;
+    return event?.type === 'begun' ? event : undefined;
+  }
+
   /** The events of a run in the store, all of them. @throws {StoreError} also if some are missing: a call would start again */
   static async read(
     store: Store,

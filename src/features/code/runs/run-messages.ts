@@ -42,6 +42,9 @@ export type RunMail =
   | { readonly type: 'engine failed'; readonly error: unknown }
   /** The start of a call is durable. */
   | { readonly type: 'start stored'; readonly number: number }
+  /** The functions of its caller are listed, or it is time to list them again. */
+  | { readonly type: 'listed'; readonly number: number }
+  | { readonly type: 'not listed'; readonly number: number; readonly error: unknown }
   /** Its question is durable. */
   | { readonly type: 'question stored'; readonly number: number }
   /** The answers to it are durable. */

@@ -204,6 +204,15 @@ export function pausedResult(
   return { content: [{ type: 'text', text }] };
 }
 
+/** The result of a call whose script an earlier call has begun, and whose run no request waits for. */
+export function lostResult(
+  { id, state }: { readonly id: string; readonly state: string },
+  tool: string,
+): CallToolResult {
+  const text = `paused: run ${id}, which an earlier call with the same script has begun (${state}), and which no request waits for. Nothing was begun again. Call ${tool} with { "resume": "${id}" } to continue it and to get its result. To run the script a second time all the same, change it.`;
+  return { content: [{ type: 'text', text }] };
+}
+
 export function resultOf({ text, isError, blocks = [] }: RunResult): CallToolResult {
   return { content: [{ type: 'text', text }, ...blocks], ...(isError ? { isError: true } : {}) };
 }

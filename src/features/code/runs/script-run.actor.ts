@@ -141,6 +141,8 @@ class Run implements Behaviour<RunMail> {
   #busy: 'computing' | 'storing' | undefined;
   #attachment: Attachment | undefined;
   #functions: CallableFunctions | undefined;
+  /** The list of functions that is on its way. */
+  #listing: Promise<CallableFunctions> | undefined;
   /** The calls without an end, by number. */
   readonly #open = new Map<number, OpenCall>();
   readonly #recorded: RecordedCalls;
@@ -266,6 +268,10 @@ class Run implements Behaviour<RunMail> {
         return this.#engineFailed(mail.error);
       case 'start stored':
         return this.#send(mail.number);
+      case 'listed':
+        return this.#again(mail.number);
+      case 'not listed':
+        return this.#notListed(mail.number, mail.error);
       case 'question stored':
         return this.#asks(mail.number);
       case 'answers stored':
@@ -497,18 +503,7 @@ class Run implements Behaviour<RunMail> {
     const { core, settings } = this.#options;
     const { of } = open;
     const functions = this.#attachment?.functions ?? this.#functions;
-    if (!functions) {
-      // A run that continues without a request needs the functions of its caller first.
-      open.status = 'storing';
-      this.#options.functions().then(
-        (found) => {
-          this.#functions = found;
-          this.#self.send({ type: 'start stored', number: open.call.number });
-        },
-        (error: unknown) => this.#self.send({ type: 'engine failed', error }),
-      );
-      return;
-    }
+    if (!functions) return this.#list(open);
     const found = functions.find(of);
     if (!found) {
       const near = functions.near(of);
@@ -535,6 +530,39 @@ class Run implements Behaviour<RunMail> {
     const asTask = found.definition.execution?.taskSupport === 'required';
     Object.assign(open, { operation, effect, repeatable, asTask });
     this.#enter(open);
+  }
+
+  /** A run that continues without a request needs the functions of its caller first. */
+  #list(open: OpenCall): void {
+    const { number } = open.call;
+    open.status = 'storing';
+    this.#listing ??= this.#options.functions().finally(() => {
+      this.#listing = undefined;
+    });
+    this.#listing.then(
+      (found) => {
+        this.#functions = found;
+        this.#self.send({ type: 'listed', number });
+      },
+      (error: unknown) => this.#self.send({ type: 'not listed', number, error }),
+    );
+  }
+
+  /** The lists of mounts may come later. */
+  #notListed(number: number, error: unknown): void {
+    const open = this.#open.get(number);
+    if (!open) return;
+    const { clock, incident } = this.#options.core.system;
+    open.unlisted += 1;
+    if (open.unlisted <= MAX_REFUSED) {
+      open.timer = clock.after(REFUSED_MS, () => this.#self.send({ type: 'listed', number }));
+      return;
+    }
+    const found = incident(this.#self.address, error);
+    this.#stop(
+      'engine',
+      `the functions of its caller could not be listed (incident ${found} in the log of the server)`,
+    );
   }
 
   /** Continues a call of an earlier process, or begins one. */
@@ -609,15 +637,14 @@ class Run implements Behaviour<RunMail> {
 
   #send(number: number): void {
     const open = this.#open.get(number);
-    if (!open) return;
-    if (!open.operation) return this.#again(open);
-    this.#attempt(open, open.operation);
+    if (open?.operation) this.#attempt(open, open.operation);
   }
 
-  /** Takes a call again: its functions are here. */
-  #again(open: OpenCall): void {
-    this.#open.delete(open.call.number);
-    this.#take(open.call);
+  /** Takes a call again: its functions are here, or are asked for once more. */
+  #again(number: number): void {
+    const open = this.#open.get(number);
+    if (!open) return;
+    this.#callTool(open, argumentsIn(open.call.arguments) ?? []);
     this.#pump();
   }
 
