@@ -13,6 +13,7 @@ import { runInside } from './runner/inside.ts';
 import { type Failure, runJob } from './runner/job.ts';
 import { filesOf, growsWithScale, jobsOf, LANES, root } from './runner/plan.ts';
 import { type Ended, processorSeconds } from './runner/reports.ts';
+import { stopRunPostgres } from './runner/run-postgres.ts';
 
 const USAGE =
   'usage: node --import tsx test/run.ts [--check] [--full | --proof] [--rest] [--rerun] [--timings] [--title=WORDS] [FILE | FOLDER…]';
@@ -61,6 +62,7 @@ async function runAll(given: readonly string[]): Promise<void> {
   const faults = (await check) ?? [];
 
   const { flaky, wrong } = await judge(failures, all || words.includes('--rerun'));
+  await stopRunPostgres();
   const names = flaky.map(({ file }) => file);
   const reasons = objections(names, all ? readHistory(HISTORY) : []);
   if (all) remember(HISTORY, names);

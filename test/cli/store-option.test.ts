@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { Tree } from '../features/discovery/tree.ts';
 import { fullOnly } from '../harness/door.ts';
-import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
+import { type Databases, postgresSuite, sharedPostgres } from '../harness/postgres.ts';
 import { Cli, TROUPE } from './cli.ts';
 
 fullOnly('starts a database; the quick test of `troupe run` is run.test.ts');
@@ -18,9 +18,9 @@ await server.listen(stdio());
 const PASSWORD = 's3cret-of-the-database';
 const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM });
 
-let database: Postgres;
+let database: Databases;
 test.before(async () => {
-  database = await startPostgres({ fsync: false });
+  database = await sharedPostgres();
 });
 test.after(() => database.stop());
 

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { createServer, postgres, type Server } from '../../src/index.ts';
 import { connect, type TestClient } from '../../src/testing/testing.ts';
 import { fullOnly } from '../harness/door.ts';
-import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
+import { type Databases, postgresSuite, sharedPostgres } from '../harness/postgres.ts';
 import { Cli } from './cli.ts';
 
 fullOnly('starts a database; the quick test of the audit is audit.test.ts');
@@ -11,9 +11,9 @@ fullOnly('starts a database; the quick test of the audit is audit.test.ts');
 const test = postgresSuite('troupe audit --store');
 const PASSWORD = 's3cret-of-the-database';
 
-let database: Postgres;
+let database: Databases;
 test.before(async () => {
-  database = await startPostgres({ fsync: false });
+  database = await sharedPostgres();
 });
 test.after(() => database.stop());
 

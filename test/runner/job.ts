@@ -16,6 +16,7 @@ import spawn from 'cross-spawn';
 import { compiled } from '../harness/compiled.ts';
 import { type Job, root } from './plan.ts';
 import type { Ended, Report } from './reports.ts';
+import { runPostgres } from './run-postgres.ts';
 
 /** The environment variable by which the processes of a job are found when it has ended. */
 const MARK = 'TROUPE_TEST_JOB';
@@ -160,6 +161,8 @@ function endOf(files: readonly string[], roomy: boolean, mark: string): Promise<
     child.stderr?.setEncoding('utf8').on('data', gather);
     child.on('message', (message) => {
       const report = message as Report;
+      if (report.kind === 'postgres')
+        return void runPostgres(temporary).then((answer) => child.connected && child.send(answer));
       if (report.kind === 'end') ended.push(report);
       current = report.kind === 'begin' ? report.file : undefined;
     });

@@ -1,9 +1,11 @@
-/** The messages that the process of a job of test files sends to the runner. */
+/** The messages between the process of a job of test files and the runner. */
 import { readFileSync } from 'node:fs';
 import type { Totals } from '../harness/door.ts';
 
 export type Report =
   | { readonly kind: 'begin'; readonly file: string }
+  /** Asks for the PostgreSQL of the run. The answer is a {@link SharedPostgres}, or its error. */
+  | { readonly kind: 'postgres' }
   | {
       readonly kind: 'end';
       readonly file: string;
@@ -16,6 +18,13 @@ export type Report =
       /** Of these, the seconds of child processes that have ended. */
       readonly children: number;
     };
+
+/** The PostgreSQL that the files of a run share. */
+export interface SharedPostgres {
+  readonly port: number;
+  /** A directory with the data of an empty server, to copy. */
+  readonly empty: string;
+}
 
 export type Ended = Extract<Report, { kind: 'end' }>;
 

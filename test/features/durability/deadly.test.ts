@@ -11,7 +11,7 @@ import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { fullOnly, suite } from '../../harness/door.ts';
-import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { type Databases, postgresSuite, sharedPostgres } from '../../harness/postgres.ts';
 import { textOf } from '../../harness/results.ts';
 import { atScale, SCALE } from '../../harness/scale.ts';
 
@@ -147,9 +147,9 @@ test('R-15: a timer that blocks the process until it is ended is tried twice; th
   setsTimerAside(join(folder, 'timer.db')));
 
 const testDatabase = postgresSuite('deadly events, in PostgreSQL');
-let server: Postgres | undefined;
+let server: Databases | undefined;
 const database = async (): Promise<string> => {
-  server ??= await startPostgres({ fsync: false });
+  server ??= await sharedPostgres();
   return server.database();
 };
 testDatabase.after(() => server?.stop());

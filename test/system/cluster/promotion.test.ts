@@ -5,7 +5,7 @@ import { call } from '../../core/http/modern.ts';
 import { type Answer, ask, initialize, openSession, type Session } from '../../core/http/support.ts';
 import { conclusive, fullOnly, timeLimit } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
-import { type Postgres, postgresSuite } from '../../harness/postgres.ts';
+import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { atScale } from '../../harness/scale.ts';
 import { elapse } from '../../harness/wait.ts';
 import { Crowd, outages } from './crowd.ts';
@@ -29,13 +29,16 @@ timeLimit(180_000 + PROMOTIONS * 60_000);
 const VISITOR = { headers: { authorization: 'visitor' } };
 
 let stage: ClusterStage;
+/** The primary. */
+let primary: Postgres;
 let crowd: Crowd;
 let session: Session;
 /** The handle of a ledger without entries. */
 let ledger: string;
 
 test.before(async () => {
-  stage = await ClusterStage.open();
+  primary = await startPostgres({ fsync: false });
+  stage = await ClusterStage.open({ postgres: primary });
   session = await openSession(stage.url, '2025-11-25', VISITOR.headers);
   const created = await (await call(stage.url, 'ledger_create', {}, VISITOR)).text();
   ledger = /"handle":"([^"]+)"/.exec(created)?.[1] ?? '';
@@ -100,13 +103,14 @@ async function gone(former: Postgres, standby: Postgres): Promise<void> {
 
 /** @returns the milliseconds from the promotion until each client is served, in order */
 async function failOver(fault: typeof killed): Promise<readonly number[]> {
-  const former = stage.postgres;
+  const former = primary;
   const standby = await former.standby();
   await stage.settled();
   await stage.atRest(cellIn(ledger.replace(/^.*\//, '')) ?? -1);
   const before = await stage.state();
   await read();
   await fault(former, standby);
+  primary = standby;
   const times = await outages(crowd.clients, () => {});
   await elapse(VERDICT_MS, 'a node is taken for dead');
   const after = await stage.state();

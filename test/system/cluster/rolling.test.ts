@@ -6,7 +6,7 @@ import { Cli, TROUPE } from '../../cli/cli.ts';
 import { modern } from '../../core/http/modern.ts';
 import { Tree } from '../../features/discovery/tree.ts';
 import { assertFigure } from '../../harness/pace.ts';
-import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { type Databases, postgresSuite, sharedPostgres } from '../../harness/postgres.ts';
 import { atScale, SCALE } from '../../harness/scale.ts';
 import { elapse, until } from '../../harness/wait.ts';
 import { placementOf } from './placement.ts';
@@ -166,12 +166,12 @@ class Client {
   }
 }
 
-let database: Postgres;
+let database: Databases;
 
 if (SCALE === 'quick') test.skip('D-10', 'npm run test:full runs it');
 else {
   test.before(async () => {
-    database = await startPostgres({ fsync: false });
+    database = await sharedPostgres();
   });
   test.after(() => database.stop());
 
@@ -218,7 +218,7 @@ else {
 }
 
 /** Resolves when each node owns its share of the cells. @throws Error if they do not */
-async function shared(server: Postgres, url: string): Promise<void> {
+async function shared(server: Databases, url: string): Promise<void> {
   let seen = '';
   await until(
     async () => {

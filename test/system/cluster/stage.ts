@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import pg from 'pg';
 import { startable } from '../../harness/compiled.ts';
 import { freePort } from '../../harness/free-port.ts';
-import { type Postgres, startPostgres } from '../../harness/postgres.ts';
+import { type Databases, type Postgres, sharedPostgres } from '../../harness/postgres.ts';
 import { TcpProxy } from '../../harness/tcp-proxy.ts';
 import { HANG_MS, inTime, until } from '../../harness/wait.ts';
 import { Balancer, type BalancerOptions } from './balancer.ts';
@@ -20,8 +20,8 @@ export interface StageOptions extends BalancerOptions {
   /** The program of a node, in TypeScript: see test/fixtures/cluster/node.ts for its arguments. */
   readonly program?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether a commit waits for the disk. Default: false. */
-  readonly fsync?: boolean;
+  /** The database server. Default: that of the run. The stage stops it. */
+  readonly postgres?: Databases;
 }
 
 /** A module that ends a node when its test has ended in any way: the node's standard input closes then. */
@@ -119,12 +119,12 @@ export interface ClusterState {
 export class ClusterStage {
   readonly nodes: readonly StageNode[];
   readonly balancer: Balancer;
-  #postgres: Postgres;
+  #postgres: Databases;
   #database: string;
   #client: pg.Client;
 
   private constructor(
-    postgres: Postgres,
+    postgres: Databases,
     database: string,
     nodes: readonly StageNode[],
     balancer: Balancer,
@@ -141,10 +141,10 @@ export class ClusterStage {
     nodes: count = 3,
     program = 'test/fixtures/cluster/node.ts',
     env = {},
-    fsync = false,
     resends = false,
+    postgres: given,
   }: StageOptions = {}): Promise<ClusterStage> {
-    const postgres = await startPostgres({ fsync });
+    const postgres = given ?? (await sharedPostgres());
     const database = await postgres.database();
     const nodes: StageNode[] = [];
     for (let index = 0; index < count; index += 1) {
@@ -176,7 +176,7 @@ export class ClusterStage {
   }
 
   /** The primary. */
-  get postgres(): Postgres {
+  get postgres(): Databases {
     return this.#postgres;
   }
 

@@ -12,7 +12,7 @@ import server from '../../../examples/nodes/server.ts';
 import { Cli } from '../../cli/cli.ts';
 import { compiled } from '../../harness/compiled.ts';
 import { fullOnly, timeLimit } from '../../harness/door.ts';
-import { postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { postgresSuite, sharedPostgres } from '../../harness/postgres.ts';
 import { atScale } from '../../harness/scale.ts';
 
 fullOnly('starts the nodes of the example; the quick test of the examples is order.test.ts');
@@ -71,8 +71,8 @@ test('the three lines of docs/nodes.md turn nodes on', async () => {
     .replace('--nodes 4', '--nodes 2')
     .split(' ');
   assert.is(troupe, 'troupe');
-  const database = await startPostgres({ fsync: false });
-  const env = { TROUPE_STORE: database.url, TROUPE_CLUSTER_SECRET: 'c'.repeat(44) };
+  const database = await sharedPostgres();
+  const env = { TROUPE_STORE: await database.database(), TROUPE_CLUSTER_SECRET: 'c'.repeat(44) };
   const fleet = new Cli(args, { env });
   await fleet.said('node 2 serves');
   assert.not.match(fleet.err, 'share no state');
