@@ -128,6 +128,11 @@ export interface Limits {
   readonly handleJournal: number;
   /** Maximum number of steps of one invocation (`fromSteps`). */
   readonly maxHandleSteps: number;
+  /** Maximum number of messages of one instance to others (`tell`) that wait to be delivered, and of characters of JSON in them. */
+  readonly maxOutMessages: number;
+  readonly maxOutLength: number;
+  /** Milliseconds in which a message must be accepted. Then it becomes a dead letter. */
+  readonly tellMs: number;
   /** Maximum number of threads for tools with `cpu`. Default: the number of processors. */
   readonly cpuThreads: number;
   /** Maximum number of calls that wait for a thread. Further calls get an error. */
@@ -247,6 +252,9 @@ export const DEFAULT_LIMITS: Limits = {
   maxHandleLength: 1024 * 1024,
   handleJournal: 1_000,
   maxHandleSteps: 1_000,
+  maxOutMessages: 1_000,
+  maxOutLength: 1024 * 1024,
+  tellMs: 3_600_000,
   cpuThreads: availableParallelism(),
   maxCpuQueue: 1_000,
   pageSize: 1_000,

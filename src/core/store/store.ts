@@ -56,6 +56,9 @@ export interface ActorRow {
   readonly expires: number | undefined;
 }
 
+/** The beginning of the names of streams whose events wait for somebody: retention deletes none of them, only `trim` does. */
+export const OUT_STREAMS = 'out/';
+
 export interface JournalEvent {
   /** The empty string for the actor's own history. */
   readonly stream: string;

@@ -18,6 +18,8 @@ import { HostedMachine, type Scheduled } from './hosted-machine.ts';
 import { type InputsOwner, InstanceInputs } from './instance-inputs.ts';
 import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
+import { InstanceMessages } from './messages/instance-messages.ts';
+import { OUT_TIMER } from './messages/out-message.ts';
 import { delaysOf, type Resumption, type StoredInstance, writeStored } from './restore.ts';
 import { serializable, serializeSnapshot, TooLarge } from './serializable.ts';
 
@@ -62,6 +64,7 @@ export class Activation implements InputsOwner {
   bytes = 0;
   #timers = new Map<string, KnownTimer>();
   #closed = new Map<string, string>();
+  readonly messages: InstanceMessages;
   /** The streams of the step logs in use, by the path of the invocation. */
   readonly #stepStreams = new Map<string, string>();
 
@@ -72,6 +75,7 @@ export class Activation implements InputsOwner {
     this.kind = from.kind;
     this.version = 'input' in from ? from.kind.version : from.resumption.version;
     this.inputs = new InstanceInputs(this);
+    this.messages = new InstanceMessages('input' in from ? undefined : from.stored, host.limits.maxDepth);
     const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
     const beginning =
       'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.stored.entries };
@@ -83,6 +87,7 @@ export class Activation implements InputsOwner {
         host.log('info', `${entry.id}: ${typeof message === 'string' ? message : messageOf(message)}`, {
           event: 'handle',
         }),
+      tells: (action) => this.messages.take(action),
       withoutCall: (step) => host.poisonEvents.runMarked(entry.id, step),
       changed,
     });
@@ -96,6 +101,7 @@ export class Activation implements InputsOwner {
     const now = this.#host.date();
     const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;
     for (const row of [...timers].sort((a, b) => a.due - b.due)) {
+      if (row.timer === OUT_TIMER) continue;
       const scheduled = readTimer(row);
       const known = fresh === undefined || fresh.delete(scheduled.id);
       if (known) this.hosted.schedule(scheduled, Math.max(0, row.due - now));
@@ -119,7 +125,8 @@ export class Activation implements InputsOwner {
     const snapshot = serializeSnapshot(this.hosted.persisted(), limits.maxDepth + NESTING);
     const { entries } = this.hosted;
     const { used, trace } = this.#entry;
-    const text = writeStored({ snapshot, turn, used, entries, failure, trace });
+    const { told, inbox } = this.messages;
+    const text = writeStored({ snapshot, turn, used, entries, failure, trace, told, inbox });
     if (text.length <= limits.maxHandleLength) {
       this.bytes = bytesOf(text, snapshot);
       return text;

@@ -1,11 +1,27 @@
 /** The bounded mailbox of an instance: events, looks and its end, each with the promise of its answer. */
 
+import type { Write } from '../../core/store/store.ts';
 import { HandleError } from './handle-error.ts';
 import type { HandleEvent, HandleView } from './handle-messages.ts';
 import type { Caller } from './machine-definition.ts';
 
+/** The message of another instance, as the instance takes it. */
+export interface TakenMessage {
+  /** The handle of its sender and its number; undefined for a message that cannot arrive twice. */
+  readonly from?: { readonly sender: string; readonly seq: number } | undefined;
+  readonly hops: number;
+  /** Writes that become durable with its turn. */
+  readonly writes?: readonly Write[] | undefined;
+}
+
 export type QueuedKind =
-  | { readonly type: 'event'; readonly event: HandleEvent; readonly key: string | undefined }
+  | {
+      readonly type: 'event';
+      readonly event: HandleEvent;
+      readonly key: string | undefined;
+      /** The message that it is, if another instance or a program of the server has sent it. */
+      readonly told?: TakenMessage | undefined;
+    }
   /** `earlier` is the answer of an earlier call with the same key. It is repeated, unless this call has led to a newer one. */
   | { readonly type: 'get'; readonly earlier?: HandleView | undefined }
   | { readonly type: 'end' };

@@ -5,12 +5,13 @@ import { toText } from '../../core/store/serialize.ts';
 import type { DeadLetter, TimerRow, Write } from '../../core/store/store.ts';
 import type { Activation } from './activation.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
-import { historyOf } from './event-history.ts';
+import { historyOf, IGNORED } from './event-history.ts';
 import type { HandleError } from './handle-error.ts';
 import type { HandleView } from './handle-messages.ts';
 import { type HandleRecord, isStale, lifetimeOf, rowOf } from './handle-record.ts';
 import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
+import type { OutBatch } from './messages/outboxes.ts';
 import { readStored, writeStored } from './restore.ts';
 
 /** A call that was served. It is answered once its commit is durable. */
@@ -20,6 +21,8 @@ export interface ServedCall {
   /** The turn and the events that the machine received; no events if nothing changed. */
   readonly turn: number;
   readonly events: readonly AnyEventObject[];
+  /** True for a message of another instance that the state does not accept: its event is noted, and changes nothing. */
+  readonly ignored?: boolean;
 }
 
 /** A change that the instance made without a call. */
@@ -35,6 +38,8 @@ export interface Commit {
   readonly writes: readonly Write[];
   /** The snapshot among the writes, as text. */
   readonly data: string;
+  /** The messages to other instances among the writes. */
+  readonly out?: OutBatch | undefined;
 }
 
 /** Number of turns between two trims of the history. */
@@ -80,7 +85,8 @@ export function commitOf(
       return { type: 'event', actor, stream: '', seq, kind, data: historyOf(events, maxHandleLength) };
     };
     if (own) writes.push(event(own.turn, own.kind, own.events));
-    for (const { turn: seq, call, events } of served) if (events.length > 0) writes.push(event(seq, call.type, events));
+    for (const { turn: seq, call, events, ignored } of served)
+      if (events.length > 0) writes.push(event(seq, ignored ? IGNORED : call.type, events));
     if (turn % TRIM_EVERY === 0 && turn > handleJournal)
       writes.push({ type: 'trim', actor, stream: '', upto: turn - handleJournal });
   }
@@ -89,7 +95,12 @@ export function commitOf(
   for (const key of forgotten) writes.push({ type: 'reply', actor, request: key, data: '', expires: host.date() });
   const row = rowIfNeeded(entry, host, activation, activation.pending, own?.kind === 'created');
   if (row) writes.unshift(row);
-  return { writes, data };
+  for (const { call } of served) if (call.type === 'event' && call.told?.writes) writes.push(...call.told.writes);
+  // Last, because nothing may fail once the messages are counted.
+  const messages = activation.messages.takeWritten();
+  const out = messages.length > 0 ? host.outboxes.reserve(entry, messages) : undefined;
+  if (out) writes.push(...out.writes);
+  return { writes, data, out };
 }
 
 interface KeyedReply {
@@ -136,9 +147,11 @@ export function commitUndone(
   activation: Activation,
   before: { readonly stored: string; readonly timers: readonly TimerRow[] },
   turn: number,
-): Commit {
+  out: OutBatch | undefined,
+): Commit & { readonly withdrawal: number } {
   const { id: actor } = entry;
-  const data = writeStored({ ...readStored(before.stored, actor), turn });
+  const withdrawal = out ? activation.messages.next() : 0;
+  const data = writeStored({ ...readStored(before.stored, actor), turn, told: activation.messages.told });
   const writes: Write[] = [{ type: 'snapshot', actor, version: activation.version, data }];
   const stored = new Set(before.timers.map(({ timer }) => timer));
   for (const { timer } of activation.timerRows())
@@ -147,7 +160,8 @@ export function commitUndone(
   if (host.store.durable) writes.push({ type: 'event', actor, stream: '', seq: turn, kind: 'undone', data: 'null' });
   const row = rowIfNeeded(entry, host, activation, before.timers.length > 0 || activation.pending, false);
   if (row) writes.unshift(row);
-  return { writes, data };
+  if (out) writes.push(...host.outboxes.withdrawal(out, withdrawal));
+  return { writes, data, withdrawal };
 }
 
 /** Quarantines an instance: stores its last snapshot with the failure, and the dead letter of the mail that caused it. */

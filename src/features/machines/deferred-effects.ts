@@ -18,6 +18,12 @@ export class DeferredEffects {
   /** Work that XState's own actions defer while an effect runs outside of a turn. */
   #deferred: (() => void)[] | undefined;
   #closed = false;
+  readonly #isMessage: (action: ExecutableAction) => boolean;
+
+  /** @param isMessage takes an action that writes a message, which belongs to the turn itself */
+  constructor(isMessage: (action: ExecutableAction) => boolean) {
+    this.#isMessage = isMessage;
+  }
 
   get any(): boolean {
     return this.#effects.length > 0;
@@ -62,6 +68,7 @@ export class DeferredEffects {
     interceptEffects(actor, {
       execute: (action, execute) => {
         if (this.#closed || !isEffect(action)) return execute(action);
+        if (this.#isMessage(action)) return;
         this.#effects.push({ name: action.type, run: () => this.#execute(action) });
       },
       defer: (run, defer) => (this.#deferred ? void this.#deferred.push(run) : defer(run)),

@@ -12,6 +12,7 @@ import { HandleError } from './handle-error.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf, recordOf } from './handle-record.ts';
 import { Instance } from './instance.actor.ts';
 import type { InstanceDirectory, InstanceServices } from './instance-services.ts';
+import { OUT_TIMER } from './messages/out-message.ts';
 
 /** Number of rows per read. */
 const PAGE = 1_000;
@@ -294,8 +295,13 @@ export class HandleDirectory implements InstanceDirectory {
     const most = limits.maxHandles * MOST_EXAMINED;
     const now = this.#host.date();
     const overdue = new Set<string>();
-    for (const { actor, due } of await store.timers(Number.MAX_SAFE_INTEGER, most, cells)) {
+    for (const { actor, due, timer } of await store.timers(Number.MAX_SAFE_INTEGER, most, cells)) {
       const entry = this.#entries.get(actor);
+      // An instance that has ended may have left messages, too.
+      if (timer === OUT_TIMER) {
+        if (entry) this.#host.outboxes.resume(entry);
+        continue;
+      }
       // The earliest timer comes first.
       if (entry?.status !== 'active' || this.#expired.has(entry) || this.#timerQueue.has(actor)) continue;
       if (due <= now) overdue.add(actor);
@@ -309,6 +315,7 @@ export class HandleDirectory implements InstanceDirectory {
 
   /** Lets go of handles: their instances leave memory, after their changes in progress are durable if `flush` is set. */
   async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    const messages = this.#host.outboxes.drop(cells);
     const leaving = [...this.#entries.values()].filter(({ id }) => isActorOfCells(cells, id));
     const leave = (entry: HandleRecord): void => {
       this.#loaded.get(entry)?.move();
@@ -317,6 +324,7 @@ export class HandleDirectory implements InstanceDirectory {
     if (!flush) return leaving.forEach(leave);
     await Promise.all(leaving.map((entry) => this.#loaded.get(entry)?.settled()));
     await eachInSlices(this.#host.clock, leaving, leave);
+    await messages;
   }
 
   async stop(): Promise<void> {
@@ -330,6 +338,7 @@ export class HandleDirectory implements InstanceDirectory {
         instance.leave('the server is stopping');
       }),
     );
+    await this.#host.outboxes.stop();
     this.#loaded.clear();
   }
 

@@ -36,12 +36,17 @@ export function replay(machine: AnyStateMachine, history: readonly JournalEvent[
       states.pop();
       continue;
     }
+    const before = states.at(-1);
+    if (kind === IGNORED && before) {
+      states.push(before);
+      continue;
+    }
     const events = eventsOf(data, `turn ${seq}`);
     if (kind === 'created') {
       states.push(initialTransition(machine, events[0]?.input)[0]);
       continue;
     }
-    let snapshot = states.at(-1);
+    let snapshot = before;
     if (!snapshot) throw new Error(`turn ${seq}: expected the creation of the instance before it, got none`);
     for (const event of events) if (event.type !== ENDED) [snapshot] = transition(machine, snapshot, event);
     states.push(snapshot);
@@ -51,6 +56,8 @@ export function replay(machine: AnyStateMachine, history: readonly JournalEvent[
 
 /** The event in the history with which a client ended an instance. */
 export const ENDED = 'troupe.ended';
+/** The kind of a turn whose event the state did not accept: a message of another instance. */
+export const IGNORED = 'ignored';
 /** The event that created the instance, with its input. */
 export const CREATED = 'troupe.created';
 

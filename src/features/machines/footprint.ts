@@ -34,6 +34,8 @@ export class Footprint {
   #replyBytes = 0;
   /** Bytes of the results of steps, by the stream of their invocation. */
   #steps: Map<string, number> | undefined;
+  /** Bytes of the messages that wait in its outbox. */
+  #out = 0;
 
   constructor(reservation: Reservation) {
     this.#reservation = reservation;
@@ -101,6 +103,19 @@ export class Footprint {
     return excess;
   }
 
+  /**
+   * Counts the messages that wait in the outbox.
+   *
+   * @returns the exceeded limit, and then nothing changes
+   */
+  messages(bytes: number, forced?: 'forced'): Excess | undefined {
+    const before = this.#out;
+    this.#out = bytes;
+    const excess = this.#resize(forced);
+    if (excess) this.#out = before;
+    return excess;
+  }
+
   /** The invocation of these steps has ended, and its log is erased. */
   stepsErased(stream: string): void {
     if (this.#steps?.delete(stream)) this.#resize('forced');
@@ -124,6 +139,7 @@ export class Footprint {
     this.#replies = undefined;
     this.#replyBytes = 0;
     this.#steps = undefined;
+    this.#out = 0;
   }
 
   #resize(forced: 'forced' | undefined): Excess | undefined {
@@ -131,6 +147,6 @@ export class Footprint {
     if (this.#reservation.amount === 0) return undefined;
     let steps = 0;
     for (const bytes of this.#steps?.values() ?? []) steps += bytes;
-    return this.#reservation.resize(ENTRY_BYTES + this.#instance + this.#replyBytes + steps, forced);
+    return this.#reservation.resize(ENTRY_BYTES + this.#instance + this.#replyBytes + steps + this.#out, forced);
   }
 }

@@ -31,6 +31,9 @@ import type { HandlesOptions } from './instance-services.ts';
 import { Deactivating, damagedHandle, MovedElsewhere, unknownHandle } from './load-instance.ts';
 import { checkDelays, checkKind, cutLife } from './machine-checks.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
+import type { OutMessage } from './messages/out-message.ts';
+import type { Deliver } from './messages/outbox.ts';
+import { type FailedEvent, Outboxes } from './messages/outboxes.ts';
 import { OfferedMachines } from './offered-machines.ts';
 import { PoisonEvents, type QuarantinedEvent } from './poison-events.ts';
 import { readStored, writeStored } from './restore.ts';
@@ -51,6 +54,7 @@ export class Handles {
   readonly #machines = new OfferedMachines();
   readonly #listeners: ChangeListeners;
   readonly #poisonEvents: PoisonEvents;
+  readonly #outboxes: Outboxes;
   readonly #directory: HandleDirectory;
   readonly #idempotent: IdempotentCalls;
   /** The definitions whose lifetimes were compared with the limit for anonymous clients. */
@@ -63,6 +67,11 @@ export class Handles {
     const date = steadyDate(system.clock);
     this.#date = date;
     this.#listeners = new ChangeListeners(system);
+    this.#outboxes = new Outboxes({
+      ...{ ...system, ...deps, date },
+      notify: (message, event, writes) => this.#notifySender(message, event, writes),
+    });
+    this.#outboxes.target('instance', (message) => this.#receive(message));
     this.#poisonEvents = new PoisonEvents({ ...deps, log: system.log, date });
     this.#directory = new HandleDirectory({
       ...deps,
@@ -70,6 +79,7 @@ export class Handles {
       timers: timersOf(system.clock),
       date,
       poisonEvents: this.#poisonEvents,
+      outboxes: this.#outboxes,
       machines: this.#machines,
       listeners: this.#listeners,
     });
@@ -255,6 +265,38 @@ export class Handles {
     noteUnseen(entry, `${what}, now ${state} (by the user)`);
   }
 
+  /** Delivers the messages of instances to another kind of target than instances. */
+  target(kind: 'topic', deliver: Deliver): void {
+    this.#outboxes.target(kind, deliver);
+  }
+
+  /**
+   * Takes a message of another instance, which it may have taken before. Resolves when its result is durable.
+   *
+   * @throws {HandleError}
+   */
+  async #receive({ sender, seq, to, body, hops }: OutMessage): Promise<void> {
+    if (to.kind !== 'instance') throw unknownHandle(to.name);
+    const entry = this.#existing(to.machine, to.key, ({ principal }) => principal === sender.principal);
+    const { type, ...data } = body;
+    const event = { type: String(type), data };
+    const told = { from: { sender: sender.handle, seq }, hops };
+    const by = { principal: `${sender.machine}/${sender.handle}`, ctx: undefined };
+    await this.#call(entry, { type: 'event', event, key: undefined, told }, by);
+  }
+
+  /** Sends an event to the sender of a message that was not delivered; undefined if it has ended. */
+  #notifySender(
+    { sender, hops }: OutMessage,
+    event: FailedEvent,
+    writes: readonly Write[],
+  ): Promise<HandleView> | undefined {
+    const entry = this.#directory.entry(actorId(sender.machine, sender.handle));
+    if (entry?.status !== 'active' || !this.#machines.get(entry.name)) return undefined;
+    const call = { type: 'event', event, key: undefined, told: { hops, writes } } as const;
+    return this.#call(entry, call, { principal: entry.principal, ctx: undefined });
+  }
+
   /**
    * Ends an instance: aborts its work and rejects further events.
    *
@@ -364,11 +406,16 @@ export class Handles {
    * @throws {HandleError} `unknown`, `expired`; `storage` if its row is damaged
    */
   #find(name: string, handle: string, { principal }: Caller): HandleRecord {
+    return this.#existing(name, handle, (entry) => entry.principal === principal);
+  }
+
+  /** @param may decides whether the handle is known to the one who names it. @throws {HandleError} see {@link #find} */
+  #existing(name: string, handle: string, may: (entry: HandleRecord) => boolean): HandleRecord {
     const kind = this.#machines.kindOf(name);
     const id = actorId(name, handle);
     const entry = this.#directory.entry(id);
     if (!entry && this.#options.store.isDamaged(id)) throw damagedHandle(name);
-    if (!entry || entry.principal !== principal) throw unknownHandle(name);
+    if (!entry || !may(entry)) throw unknownHandle(name);
     const now = this.#date();
     const lifetime = lifetimeOf(kind, entry.principal, this.#options.limits);
     if (deadlineOf(entry, lifetime) > now) return entry;

@@ -11,7 +11,14 @@ import {
 } from 'xstate';
 import { actorAt, actorPath, isActor, isLifecycle } from '../../core/kernel/charts/system-actors.ts';
 import type { XStateTimers } from '../../core/kernel/clock.ts';
-import { isRestored, parentOf, scheduledEvents, scheduleEvent, stopChild } from '../../core/kernel/xstate-internals.ts';
+import {
+  type ExecutableAction,
+  isRestored,
+  parentOf,
+  scheduledEvents,
+  scheduleEvent,
+  stopChild,
+} from '../../core/kernel/xstate-internals.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import { type Invoked, provideInput } from '../asking/invocations.ts';
 import { DeferredEffects, type Effect, hasPendingWork } from './deferred-effects.ts';
@@ -28,6 +35,8 @@ interface HostedMachineDeps {
   /** False if nothing waits for durability: effects run at once, and neither events nor starts are counted. */
   readonly defers?: boolean;
   log(message: unknown): void;
+  /** Takes an action of `tell`, in the turn that runs it. @returns false for any other action. Absent: it has no messages */
+  tells?(action: ExecutableAction): boolean;
   /** Runs a step that no call has caused. */
   withoutCall?<T>(step: () => T): T;
   /** Called when the machine changed or failed without a call, through an invocation or a timer. */
@@ -55,7 +64,7 @@ export class HostedMachine {
   /** Number of starts of each invocation, by its path. */
   readonly entries: Record<string, number>;
   readonly #host: HostedMachineDeps;
-  readonly #effects = new DeferredEffects();
+  readonly #effects: DeferredEffects;
   readonly #root: XStateActor<InstanceLogic>;
   #events: AnyEventObject[] = [];
   #thrown: { readonly error: unknown } | undefined;
@@ -66,6 +75,7 @@ export class HostedMachine {
   constructor(machine: AnyStateMachine, start: MachineStart, host: HostedMachineDeps) {
     this.machine = machine;
     this.#host = host;
+    this.#effects = new DeferredEffects((action) => host.tells?.(action) ?? false);
     this.entries = 'entries' in start ? { ...start.entries } : {};
     const defers = host.defers ?? true;
     this.#root = createActor(this.#logic(machine), {

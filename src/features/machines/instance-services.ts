@@ -9,6 +9,7 @@ import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { ChangeListeners } from './change-listeners.ts';
 import type { NewReplies } from './footprint.ts';
 import type { HandleRecord } from './handle-record.ts';
+import type { Outboxes } from './messages/outboxes.ts';
 import type { OfferedMachines } from './offered-machines.ts';
 import type { PoisonEvents, PoisonEventsDeps } from './poison-events.ts';
 
@@ -51,6 +52,7 @@ export interface InstanceServices extends Omit<HandlesOptions, 'system'>, ActorS
   readonly machines: OfferedMachines;
   readonly listeners: ChangeListeners;
   readonly directory: InstanceDirectory;
+  readonly outboxes: Outboxes;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   date(): number;
 }

@@ -28,7 +28,7 @@ export function serveCall(
   host: InstanceServices,
   viewAt: (turn: number) => HandleView,
 ): ServedCall {
-  const { hosted } = activation;
+  const { hosted, messages } = activation;
   const unchanged = (): ServedCall => ({ call, answer: { view: viewAt(turn) }, turn, events: [] });
   if (call.type === 'get') return unchanged();
   if (call.type === 'end') {
@@ -36,18 +36,27 @@ export function serveCall(
     entry.status = 'ended';
     return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: [{ type: ENDED }] };
   }
+  const { told } = call;
+  if (told?.from && messages.hasTaken(told.from.sender, told.from.seq)) return unchanged();
   if (entry.status !== 'active')
     return { call, answer: { refusal: isOver(entry, hosted.snapshot.value) }, turn, events: [] };
   const event = { ...call.event.data, type: call.event.type };
   const refused = refusalOf(hosted.snapshot, event);
+  if (refused !== undefined && told) {
+    if (told.from) messages.taken(told.from.sender, told.from.seq);
+    return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: [event], ignored: true };
+  }
   if (refused !== undefined) {
     const next = nextEvents(hosted.snapshot, kind.events);
     return { call, answer: { refusal: new HandleError('refused', refused, { next }) }, turn, events: [] };
   }
   const before = pathOf(hosted.snapshot);
+  messages.hops = told?.hops ?? 0;
   hosted.send(event);
+  messages.hops = 0;
   const crash = hosted.takeCrash();
   if (crash) throw crash.error;
+  if (told?.from) messages.taken(told.from.sender, told.from.seq);
   follow(entry, activation, host);
   const course = continued({ states: [before], reasons: [] }, pathOf(hosted.snapshot), []);
   return { call, answer: { view: { ...viewAt(turn + 1), course } }, turn: turn + 1, events: hosted.takeEvents() };

@@ -18,6 +18,7 @@ import type { InstanceServices } from './instance-services.ts';
 import { instanceView } from './instance-view.ts';
 import type { InstanceLifecycle } from './lifecycle.ts';
 import type { Caller } from './machine-definition.ts';
+import type { OutBatch } from './messages/outboxes.ts';
 import type { StoredInstance } from './restore.ts';
 import { follow, serveCall } from './serve-call.ts';
 
@@ -316,10 +317,13 @@ export class TurnLoop {
     const effects = activation.hosted.takeEffects();
     const moved = this.#move(activation, served, own);
     this.#turn = turn;
-    this.#persist(batch, more, served, () => {
+    const { out } = batch;
+    const { outboxes } = this.#host;
+    const messages = out && { durable: () => outboxes.deliver(out), rejected: () => outboxes.release(out) };
+    this.#persist(batch, more, served, messages, () => {
       this.#owner.changed(own?.kind === 'created' ? 'created' : 'changed', () => this.view());
       this.#owner.moved(moved);
-      this.#durable(activation, served, effects, before);
+      this.#durable(activation, served, effects, before, out);
     });
   }
 
@@ -330,7 +334,14 @@ export class TurnLoop {
     return { from, to: this.#path, reasons: own?.reasons ?? events, own: own?.kind === 'own' };
   }
 
-  #persist({ data, writes }: Commit, more: readonly Write[], served: readonly ServedCall[], then: () => void): void {
+  /** @param messages what becomes of its messages if the instance is not in memory any more, or the store rejects the commit */
+  #persist(
+    { data, writes }: Commit,
+    more: readonly Write[],
+    served: readonly ServedCall[],
+    messages: { readonly durable: () => void; readonly rejected: () => void } | undefined,
+    then: () => void,
+  ): void {
     const { life } = this.#owner;
     life.take('commit');
     this.#stored = data;
@@ -342,10 +353,14 @@ export class TurnLoop {
         life.take('durable');
         // Answer the calls in any case, because their changes are durable.
         if (this.#activation) return then();
+        messages?.durable();
         this.#owner.answer(served);
         this.notifySettled();
       },
-      (_why, error) => this.#owner.notPersisted(served, error),
+      (_why, error) => {
+        messages?.rejected();
+        this.#owner.notPersisted(served, error);
+      },
     );
   }
 
@@ -354,13 +369,16 @@ export class TurnLoop {
     served: readonly ServedCall[],
     effects: readonly Effect[],
     before: Before | undefined,
+    out?: OutBatch,
   ): void {
     const { entry } = this.#owner;
     const failed =
       effects.length > 0
         ? this.#host.poisonEvents.runMarked(entry.id, () => activation.hosted.run(effects))
         : undefined;
-    if (failed && before) return this.#undo(activation, served, before, failed.error);
+    if (failed && before) return this.#undo(activation, served, before, failed.error, out);
+    // Its effects have run, so that nothing undoes the turn any more.
+    if (out) this.#host.outboxes.deliver(out);
     this.#owner.answer(served);
     if (failed) return this.#owner.crashed([{ type: failed.effect }], failed.error);
     if (entry.status !== 'active') this.#owner.ended();
@@ -369,12 +387,23 @@ export class TurnLoop {
   }
 
   /** An action of the last event has thrown, so the event is undone. Its earlier effects may run again. */
-  #undo(activation: Activation, served: readonly ServedCall[], before: Before, thrown: unknown): void {
+  #undo(
+    activation: Activation,
+    served: readonly ServedCall[],
+    before: Before,
+    thrown: unknown,
+    out: OutBatch | undefined,
+  ): void {
     const { entry } = this.#owner;
     entry.status = 'active';
     this.#turn += 1;
-    const batch = commitUndone(entry, this.#host, activation, before, this.#turn);
-    this.#persist(batch, [], served, () => {
+    const { withdrawal, ...batch } = commitUndone(entry, this.#host, activation, before, this.#turn, out);
+    const { outboxes } = this.#host;
+    const withdrawn = (): void => void (out && outboxes.withdrawn(out, withdrawal));
+    // If the store rejects it, the event has taken place.
+    const messages = out && { durable: withdrawn, rejected: () => outboxes.deliver(out) };
+    this.#persist(batch, [], served, messages, () => {
+      withdrawn();
       const calls = served.map(({ call }) => call);
       this.#owner.poisoned(calls, thrown);
     });

@@ -1,0 +1,110 @@
+/** The messages of an instance to others, and their rows in the store: one stream for each target, so that each is in order and is trimmed alone. */
+import { sha256 } from '../../../core/kernel/sha256.ts';
+import { isJsonObject, isObject, type JsonObject } from '../../../core/protocol/json.ts';
+import { fromText, toText } from '../../../core/store/serialize.ts';
+import { type JournalEvent, OUT_STREAMS, StoreError, type Write } from '../../../core/store/store.ts';
+
+/** Where a message goes. Each kind has one function that delivers it ({@link Outboxes.target}). */
+export type MessageTarget =
+  /** `key`: of its instance; for a machine without keys, the id of a handle. */
+  | { readonly kind: 'instance'; readonly machine: string; readonly key: string }
+  /** A topic of events; `by`: the value that selects one of its streams. */
+  | { readonly kind: 'topic'; readonly name: string; readonly by?: string };
+
+/** A message that an instance has written in the commit of a turn. */
+export interface OutMessage {
+  /** Unique: the handle of its sender, and its number. */
+  readonly id: string;
+  readonly sender: Sender;
+  /** Increases with each message of its sender. */
+  readonly seq: number;
+  readonly to: MessageTarget;
+  readonly body: JsonObject;
+  /** The length of the chain of messages that has led to it, which is at least 1. */
+  readonly hops: number;
+  /** When it was written, in milliseconds since 1970. */
+  readonly at: number;
+  /** Its length in the store, in characters. */
+  readonly length: number;
+}
+
+/** The instance that has sent a message. */
+export interface Sender {
+  readonly machine: string;
+  readonly handle: string;
+  /** Its owner. */
+  readonly principal: string;
+}
+
+/** A message before it has a place in an outbox. */
+export type NewMessage = Pick<OutMessage, 'seq' | 'to' | 'body' | 'hops'>;
+
+/** The timer of an instance with messages: it restarts the forwarder when its cell is taken up. */
+export const OUT_TIMER = 'out';
+/** The row that withdraws earlier messages, because their event was undone. */
+const UNDONE = 'undone';
+
+/** The stream of the messages to one target. */
+export function streamOf(to: MessageTarget): string {
+  return `${OUT_STREAMS}${sha256(to.kind === 'instance' ? `${to.machine} ${to.key}` : `topic ${to.name} ${to.by ?? ''}`).slice(0, 22)}`;
+}
+
+export function idOf({ handle }: Pick<Sender, 'handle'>, seq: number): string {
+  return `${handle}.${seq}`;
+}
+
+/** Creates a message, and its row. */
+export function written(
+  actor: string,
+  sender: Sender,
+  { seq, to, body, hops }: NewMessage,
+  at: number,
+): { readonly message: OutMessage; readonly row: Write } {
+  const data = toText({ to, body, hops, at });
+  return {
+    message: { id: idOf(sender, seq), sender, seq, to, body, hops, at, length: data.length },
+    row: { type: 'event', actor, stream: streamOf(to), seq, kind: to.kind, data },
+  };
+}
+
+/** The row that withdraws messages to one target. @param seq above theirs */
+export function undoneRow(actor: string, stream: string, seq: number, withdrawn: readonly number[]): Write {
+  return { type: 'event', actor, stream, seq, kind: UNDONE, data: toText(withdrawn) };
+}
+
+/**
+ * Reads the messages of one stream, without those that were withdrawn.
+ *
+ * @throws {StoreError} `corrupt` for rows that this module did not write
+ */
+export function messagesIn(sender: Sender, rows: readonly JournalEvent[]): readonly OutMessage[] {
+  const withdrawn = new Set<unknown>();
+  for (const { kind, data, stream } of rows) {
+    const seqs = kind === UNDONE ? fromText(data, stream) : undefined;
+    if (Array.isArray(seqs)) for (const seq of seqs) withdrawn.add(seq);
+  }
+  return rows.flatMap((row) => (row.kind === UNDONE || withdrawn.has(row.seq) ? [] : [messageOfRow(sender, row)]));
+}
+
+function messageOfRow(sender: Sender, { seq, stream, data }: JournalEvent): OutMessage {
+  const value = fromText(data, stream);
+  if (isObject(value)) {
+    const { to, body, hops, at } = value;
+    if (isTarget(to) && isJsonObject(body) && typeof hops === 'number' && typeof at === 'number')
+      return { id: idOf(sender, seq), sender, seq, to, body, hops, at, length: data.length };
+  }
+  throw new StoreError('corrupt', `${stream}: expected a message, got ${data.slice(0, 80)}`);
+}
+
+/** Returns whether a value is the target of a message. */
+export function isTarget(value: unknown): value is MessageTarget {
+  if (!isObject(value)) return false;
+  const { kind, machine, key, name, by } = value;
+  if (kind === 'instance') return typeof machine === 'string' && typeof key === 'string';
+  return kind === 'topic' && typeof name === 'string' && (by === undefined || typeof by === 'string');
+}
+
+/** Names a target in a sentence. A handle is shortened, because its id may be its only protection. */
+export function nameOfTarget(to: MessageTarget): string {
+  return to.kind === 'instance' ? `${to.machine}/${to.key.slice(0, 8)}` : `the topic ${to.name}`;
+}
