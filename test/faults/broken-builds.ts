@@ -19,6 +19,7 @@ import { HTTP } from './http.ts';
 import { INSPECTOR } from './inspector.ts';
 import { LIMITS } from './limits.ts';
 import { LINK } from './link.ts';
+import { MESSAGES } from './messages.ts';
 import { MOUNT_FAULTS } from './mounts.ts';
 import { NODES } from './nodes.ts';
 import { OAUTH } from './oauth.ts';
@@ -38,6 +39,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...STORE,
   ...FLEET,
   ...HANDLES,
+  ...MESSAGES,
   ...TOOLSET,
   ...SESSIONS,
   ...TASKS,

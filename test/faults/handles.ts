@@ -122,7 +122,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     id: 'R-15',
     test: 'test/features/machines/crashes.test.ts',
     in: 'TurnLoop.#durable',
-    find: 'if (failed && before) return this.#undo(activation, served, before, failed.error);',
+    find: 'if (failed && before) return this.#undo(activation, served, before, failed.error, out);',
     replace: '',
     why: 'an event whose action throws still changes the state',
   },

@@ -277,7 +277,7 @@ export class Handles {
    */
   async #receive({ sender, seq, to, body, hops }: OutMessage): Promise<void> {
     if (to.kind !== 'instance') throw unknownHandle(to.name);
-    const entry = this.#existing(to.machine, to.key, ({ principal }) => principal === sender.principal);
+    const entry = this.#find(to.machine, to.key, { principal: sender.principal, ctx: undefined });
     const { type, ...data } = body;
     const event = { type: String(type), data };
     const told = { from: { sender: sender.handle, seq }, hops };
@@ -406,16 +406,11 @@ export class Handles {
    * @throws {HandleError} `unknown`, `expired`; `storage` if its row is damaged
    */
   #find(name: string, handle: string, { principal }: Caller): HandleRecord {
-    return this.#existing(name, handle, (entry) => entry.principal === principal);
-  }
-
-  /** @param may decides whether the handle is known to the one who names it. @throws {HandleError} see {@link #find} */
-  #existing(name: string, handle: string, may: (entry: HandleRecord) => boolean): HandleRecord {
     const kind = this.#machines.kindOf(name);
     const id = actorId(name, handle);
     const entry = this.#directory.entry(id);
     if (!entry && this.#options.store.isDamaged(id)) throw damagedHandle(name);
-    if (!entry || !may(entry)) throw unknownHandle(name);
+    if (!entry || entry.principal !== principal) throw unknownHandle(name);
     const now = this.#date();
     const lifetime = lifetimeOf(kind, entry.principal, this.#options.limits);
     if (deadlineOf(entry, lifetime) > now) return entry;

@@ -1,5 +1,5 @@
 /** Finds the oldest events of streams and actors beyond their limits. Each cut has some slack, so that not every event needs one. */
-import type { Write } from '../../core/store/store.ts';
+import { OUT_STREAMS, type Write } from '../../core/store/store.ts';
 import type { PostgresConnection, PreparedStatement } from './postgres-connection.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 import { EVENT_ROW_BYTES, type StreamHeads } from './stream-heads.ts';
@@ -49,6 +49,7 @@ WHERE n >= $3 AND size >= $4 ORDER BY seq LIMIT 1`,
     const trims: Write[] = [];
     let largest: readonly [stream: string, bytes: number] = ['', 0];
     for (const [stream, { events, bytes }] of heads?.streams ?? []) {
+      if (stream.startsWith(OUT_STREAMS)) continue;
       if (bytes > largest[1]) largest = [stream, bytes];
       const surplus = events - maxStreamEvents;
       if (surplus <= 0) continue;

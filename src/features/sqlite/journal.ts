@@ -1,7 +1,7 @@
 /** Events in the file: each stream is a chain of checksums, from its last deleted event to its newest one. */
 import { eventSum } from '../../core/store/checksum.ts';
 import type { KnownKeys } from '../../core/store/known-keys.ts';
-import { gone, type JournalEvent, notNewer, type StreamRow } from '../../core/store/store.ts';
+import { gone, type JournalEvent, notNewer, OUT_STREAMS, type StreamRow } from '../../core/store/store.ts';
 import {
   journalStatements,
   named,
@@ -49,7 +49,7 @@ export class SqliteJournal {
     this.#grow(to, body.length + ROW_BYTES);
     this.#change(to);
     const { maxStreamEvents, maxActorBytes } = this.#options;
-    if (to.events > maxStreamEvents)
+    if (to.events > maxStreamEvents && !stream.startsWith(OUT_STREAMS))
       this.#shorten(to, to.events - maxStreamEvents + Math.floor(maxStreamEvents / SLACK));
     if (this.#bytesOf(actor) > maxActorBytes) this.#lighten(actor);
   }
@@ -239,6 +239,7 @@ export class SqliteJournal {
     const upto = new Map<string, number>();
     for (const row of this.#sql.oldest.all(bytesColumn(actor))) {
       if (over <= 0) break;
+      if (string(row[0], actor).startsWith(OUT_STREAMS)) continue;
       upto.set(string(row[0], actor), number(row[1], actor));
       over -= number(row[2], actor) + ROW_BYTES;
     }

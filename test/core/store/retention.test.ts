@@ -69,6 +69,19 @@ test('R-26: an actor keeps so many bytes in all its streams; the oldest give way
   );
 });
 
+test('R-58: messages that wait in an outbox are kept, however many there are, and go with a trim only', () => {
+  const { commit, events } = openHere(join(place.path, 'out.db'), { maxStreamEvents: 10, maxActorBytes: 20_000 });
+  commit(actor('a'), event('a', 'out/x', 1, data(30_000)));
+  for (let n = 2; n <= 40; n += 1) commit(event('a', 'out/x', n), event('a', 's', n, data(1_000)));
+  assert.is(events('a', 'out/x').length, 40);
+  assert.ok(events('a', 's').length < 10);
+  commit({ type: 'trim', actor: 'a', stream: 'out/x', upto: 39 });
+  assert.equal(
+    events('a', 'out/x').map(({ seq }) => seq),
+    [40],
+  );
+});
+
 test('R-26: replies, dead letters and what is remembered of streams are bounded', () => {
   const bounds = { maxActorReplies: 10, maxDeadLetters: 5, maxActorStreams: 7 };
   const { commit, ask, events } = openHere(join(place.path, 'rows.db'), bounds);

@@ -28,6 +28,8 @@ export class Disk extends TestStore {
   held = false;
   /** What the next batches fail with. */
   fails: StoreError | undefined;
+  /** Which batches fail, with a failure of the disk. */
+  rejects: ((writes: readonly Write[]) => boolean) | undefined;
   /** Every batch that was asked for. */
   readonly batches: (readonly Write[])[] = [];
   readonly history: Map<string, JournalEvent[]>;
@@ -42,6 +44,7 @@ export class Disk extends TestStore {
   override write(writes: readonly Write[]): Promise<void> {
     this.batches.push(writes);
     if (this.fails) return Promise.reject(this.fails);
+    if (this.rejects?.(writes)) return Promise.reject(new StoreError('full', 'the disk is full'));
     if (this.held) return new Promise((done, lost) => this.#waiting.push({ writes, done, lost }));
     this.#keep(writes);
     return Promise.resolve();

@@ -1,8 +1,9 @@
 /** The messages of one instance in memory: those that its actions write in a turn, and the last ones that it has taken from each sender. */
-import { describe, isObject, type JsonObject } from '../../../core/protocol/json.ts';
+
 import type { ExecutableAction } from '../../../core/kernel/xstate-internals.ts';
-import { serializable } from '../serializable.ts';
+import { describe, isObject, type JsonObject } from '../../../core/protocol/json.ts';
 import type { StoredInstance } from '../restore.ts';
+import { serializable } from '../serializable.ts';
 import type { NewMessage } from './out-message.ts';
 import { argumentsOfTell, type ToldEvent } from './tell.ts';
 

@@ -4,7 +4,7 @@ import { isJsonObject, isObject, type JsonObject } from '../../../core/protocol/
 import { fromText, toText } from '../../../core/store/serialize.ts';
 import { type JournalEvent, OUT_STREAMS, StoreError, type Write } from '../../../core/store/store.ts';
 
-/** Where a message goes. Each kind has one function that delivers it ({@link Outboxes.target}). */
+/** The target of a message. Each kind has one function that delivers to it. */
 export type MessageTarget =
   /** `key`: of its instance; for a machine without keys, the id of a handle. */
   | { readonly kind: 'instance'; readonly machine: string; readonly key: string }
@@ -49,7 +49,7 @@ export function streamOf(to: MessageTarget): string {
   return `${OUT_STREAMS}${sha256(to.kind === 'instance' ? `${to.machine} ${to.key}` : `topic ${to.name} ${to.by ?? ''}`).slice(0, 22)}`;
 }
 
-export function idOf({ handle }: Pick<Sender, 'handle'>, seq: number): string {
+export function messageId({ handle }: Pick<Sender, 'handle'>, seq: number): string {
   return `${handle}.${seq}`;
 }
 
@@ -62,7 +62,7 @@ export function written(
 ): { readonly message: OutMessage; readonly row: Write } {
   const data = toText({ to, body, hops, at });
   return {
-    message: { id: idOf(sender, seq), sender, seq, to, body, hops, at, length: data.length },
+    message: { id: messageId(sender, seq), sender, seq, to, body, hops, at, length: data.length },
     row: { type: 'event', actor, stream: streamOf(to), seq, kind: to.kind, data },
   };
 }
@@ -91,7 +91,7 @@ function messageOfRow(sender: Sender, { seq, stream, data }: JournalEvent): OutM
   if (isObject(value)) {
     const { to, body, hops, at } = value;
     if (isTarget(to) && isJsonObject(body) && typeof hops === 'number' && typeof at === 'number')
-      return { id: idOf(sender, seq), sender, seq, to, body, hops, at, length: data.length };
+      return { id: messageId(sender, seq), sender, seq, to, body, hops, at, length: data.length };
   }
   throw new StoreError('corrupt', `${stream}: expected a message, got ${data.slice(0, 80)}`);
 }

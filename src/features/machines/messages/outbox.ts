@@ -3,9 +3,9 @@
  * first message of each queue until its target has accepted it, and then trims it from the store.
  */
 import type { Clock, Timer } from '../../../core/kernel/clock.ts';
+import type { Limits } from '../../../core/kernel/limits.ts';
 import type { Excess } from '../../../core/kernel/quota.ts';
 import { messageOf } from '../../../core/protocol/json.ts';
-import type { Limits } from '../../../core/kernel/limits.ts';
 import type { Store, Write } from '../../../core/store/store.ts';
 import type { Footprint } from '../footprint.ts';
 import type { HandleRecord } from '../handle-record.ts';
@@ -122,7 +122,9 @@ export class Outbox {
   }
 
   /** Adds the messages that an earlier process has left, by stream. @param last the number of its last row */
-  restore(streams: readonly { readonly stream: string; readonly last: number; readonly messages: readonly OutMessage[] }[]): void {
+  restore(
+    streams: readonly { readonly stream: string; readonly last: number; readonly messages: readonly OutMessage[] }[],
+  ): void {
     this.loading = false;
     for (const { stream, last, messages } of streams) {
       // Later ones are here already, or not durable yet.
@@ -176,7 +178,10 @@ export class Outbox {
     lane.attempts += 1;
     try {
       if (message.hops > MOST_HOPS)
-        throw new Undeliverable('hops', `this message is the last of a chain of ${message.hops}: expected at most ${MOST_HOPS}`);
+        throw new Undeliverable(
+          'hops',
+          `this message is the last of a chain of ${message.hops}: expected at most ${MOST_HOPS}`,
+        );
       await this.#host.deliver(message);
     } catch (error) {
       if (!this.#dropped) await this.#failed(lane, message, error);

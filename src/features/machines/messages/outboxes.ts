@@ -1,7 +1,8 @@
 /** The outboxes of all instances of a server: their bounds, their deliveries, and the letters of what cannot be delivered. */
-import { errorFields } from '../../../core/kernel/operator-log.ts';
+
 import type { ActorSystem } from '../../../core/kernel/actor-system.ts';
 import type { Limits } from '../../../core/kernel/limits.ts';
+import { errorFields } from '../../../core/kernel/operator-log.ts';
 import { cellOfActor } from '../../../core/protocol/cell.ts';
 import { isObject, type JsonObject, messageOf } from '../../../core/protocol/json.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';

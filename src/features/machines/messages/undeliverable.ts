@@ -1,4 +1,4 @@
-/** Why a message is not delivered: for good, or until the next attempt. */
+/** The reasons for which a message is not delivered: for good, or until the next attempt. */
 import { HandleError } from '../handle-error.ts';
 
 /** The reasons that are no errors of instances. `hops`: the chain of messages is too long. `late`: nothing has accepted it in time. */
