@@ -162,7 +162,7 @@ export {
 export { fromSteps, type StepsScope } from './features/machines/durable-steps.ts';
 export type { Migrated, OldInstance } from './features/machines/machine-definition.ts';
 export type { EventSchemas, InstanceData } from './features/machines/machine-types.ts';
-export { type ToldEvent, tell } from './features/machines/messages/tell.ts';
+export { type MessageBody, tell } from './features/machines/messages/tell.ts';
 export type { MachineRegistration } from './features/machines/registered-machines.ts';
 export type {
   InputRequired,

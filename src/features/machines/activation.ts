@@ -125,8 +125,8 @@ export class Activation implements InputsOwner {
     const snapshot = serializeSnapshot(this.hosted.persisted(), limits.maxDepth + NESTING);
     const { entries } = this.hosted;
     const { used, trace } = this.#entry;
-    const { told, inbox } = this.messages;
-    const text = writeStored({ snapshot, turn, used, entries, failure, trace, told, inbox });
+    const { sent, inbox } = this.messages;
+    const text = writeStored({ snapshot, turn, used, entries, failure, trace, sent, inbox });
     if (text.length <= limits.maxHandleLength) {
       this.bytes = bytesOf(text, snapshot);
       return text;

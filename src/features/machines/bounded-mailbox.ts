@@ -20,7 +20,7 @@ export type QueuedKind =
       readonly event: HandleEvent;
       readonly key: string | undefined;
       /** The message that it is, if another instance or a program of the server has sent it. */
-      readonly told?: TakenMessage | undefined;
+      readonly message?: TakenMessage | undefined;
     }
   /** `earlier` is the answer of an earlier call with the same key. It is repeated, unless this call has led to a newer one. */
   | { readonly type: 'get'; readonly earlier?: HandleView | undefined }

@@ -95,7 +95,7 @@ export function commitOf(
   for (const key of forgotten) writes.push({ type: 'reply', actor, request: key, data: '', expires: host.date() });
   const row = rowIfNeeded(entry, host, activation, activation.pending, own?.kind === 'created');
   if (row) writes.unshift(row);
-  for (const { call } of served) if (call.type === 'event' && call.told?.writes) writes.push(...call.told.writes);
+  for (const { call } of served) if (call.type === 'event' && call.message?.writes) writes.push(...call.message.writes);
   // Last, because nothing may fail once the messages are counted.
   const messages = activation.messages.takeWritten();
   const out = messages.length > 0 ? host.outboxes.reserve(entry, messages) : undefined;
@@ -151,7 +151,7 @@ export function commitUndone(
 ): Commit & { readonly withdrawal: number } {
   const { id: actor } = entry;
   const withdrawal = out ? activation.messages.next() : 0;
-  const data = writeStored({ ...readStored(before.stored, actor), turn, told: activation.messages.told });
+  const data = writeStored({ ...readStored(before.stored, actor), turn, sent: activation.messages.sent });
   const writes: Write[] = [{ type: 'snapshot', actor, version: activation.version, data }];
   const stored = new Set(before.timers.map(({ timer }) => timer));
   for (const { timer } of activation.timerRows())

@@ -280,9 +280,9 @@ export class Handles {
     const entry = this.#find(to.machine, to.key, { principal: sender.principal, ctx: undefined });
     const { type, ...data } = body;
     const event = { type: String(type), data };
-    const told = { from: { sender: sender.handle, seq }, hops };
+    const message = { from: { sender: sender.handle, seq }, hops };
     const by = { principal: `${sender.machine}/${sender.handle}`, ctx: undefined };
-    await this.#call(entry, { type: 'event', event, key: undefined, told }, by);
+    await this.#call(entry, { type: 'event', event, key: undefined, message }, by);
   }
 
   /** Sends an event to the sender of a message that was not delivered; undefined if it has ended. */
@@ -293,7 +293,7 @@ export class Handles {
   ): Promise<HandleView> | undefined {
     const entry = this.#directory.entry(actorId(sender.machine, sender.handle));
     if (entry?.status !== 'active' || !this.#machines.get(entry.name)) return undefined;
-    const call = { type: 'event', event, key: undefined, told: { hops, writes } } as const;
+    const call = { type: 'event', event, key: undefined, message: { hops, writes } } as const;
     return this.#call(entry, call, { principal: entry.principal, ctx: undefined });
   }
 

@@ -29,7 +29,7 @@ export interface StoredInstance {
   /** The span of the request that created it, as a `traceparent`. */
   readonly trace?: string | undefined;
   /** The number of its last message to another instance, and of the last row that withdraws one. */
-  readonly told?: number | undefined;
+  readonly sent?: number | undefined;
   /** The numbers of the last messages that it has taken, by the handles of their senders; the latest sender last. */
   readonly inbox?: Readonly<Record<string, number>> | undefined;
 }
@@ -42,11 +42,11 @@ export function writeStored(stored: StoredInstance): string {
 export function readStored(data: string, what: string): StoredInstance {
   const value = fromText(data, what);
   if (isObject(value)) {
-    const { snapshot, turn, used, entries, failure, trace, told, inbox } = value;
+    const { snapshot, turn, used, entries, failure, trace, sent, inbox } = value;
     if (isJsonObject(snapshot) && typeof turn === 'number' && typeof used === 'number' && isCounts(entries))
       return {
         ...{ snapshot, turn, used, entries, failure: textOf(failure), trace: textOf(trace) },
-        ...{ told: typeof told === 'number' ? told : undefined, inbox: isCounts(inbox) ? inbox : undefined },
+        ...{ sent: typeof sent === 'number' ? sent : undefined, inbox: isCounts(inbox) ? inbox : undefined },
       };
   }
   throw new HandleError('failed', `${what}: expected a stored instance, got ${describe(value)}`);

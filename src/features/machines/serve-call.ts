@@ -36,14 +36,14 @@ export function serveCall(
     entry.status = 'ended';
     return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: [{ type: ENDED }] };
   }
-  const { told } = call;
-  if (told?.from && messages.hasTaken(told.from.sender, told.from.seq)) return unchanged();
+  const { message } = call;
+  if (message?.from && messages.hasTaken(message.from.sender, message.from.seq)) return unchanged();
   if (entry.status !== 'active')
     return { call, answer: { refusal: isOver(entry, hosted.snapshot.value) }, turn, events: [] };
   const event = { ...call.event.data, type: call.event.type };
   const refused = refusalOf(hosted.snapshot, event);
-  if (refused !== undefined && told) {
-    if (told.from) messages.taken(told.from.sender, told.from.seq);
+  if (refused !== undefined && message) {
+    if (message.from) messages.taken(message.from.sender, message.from.seq);
     return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: [event], ignored: true };
   }
   if (refused !== undefined) {
@@ -51,12 +51,12 @@ export function serveCall(
     return { call, answer: { refusal: new HandleError('refused', refused, { next }) }, turn, events: [] };
   }
   const before = pathOf(hosted.snapshot);
-  messages.hops = told?.hops ?? 0;
+  messages.hops = message?.hops ?? 0;
   hosted.send(event);
   messages.hops = 0;
   const crash = hosted.takeCrash();
   if (crash) throw crash.error;
-  if (told?.from) messages.taken(told.from.sender, told.from.seq);
+  if (message?.from) messages.taken(message.from.sender, message.from.seq);
   follow(entry, activation, host);
   const course = continued({ states: [before], reasons: [] }, pathOf(hosted.snapshot), []);
   return { call, answer: { view: { ...viewAt(turn + 1), course } }, turn: turn + 1, events: hosted.takeEvents() };

@@ -5,7 +5,7 @@ import { describe, isObject, type JsonObject } from '../../../core/protocol/json
 import type { StoredInstance } from '../restore.ts';
 import { serializable } from '../serializable.ts';
 import type { NewMessage } from './out-message.ts';
-import { argumentsOfTell, type ToldEvent } from './tell.ts';
+import { argumentsOfTell, type MessageBody } from './tell.ts';
 
 /** The most senders that an instance remembers. A message of another one that arrives twice may then take effect twice. */
 const MOST_SENDERS = 1_000;
@@ -13,20 +13,20 @@ const MOST_SENDERS = 1_000;
 export class InstanceMessages {
   readonly #maxDepth: number;
   #written: NewMessage[] = [];
-  #told: number;
+  #sent: number;
   readonly #inbox: Map<string, number>;
   /** The length of the chain of messages that has led to the current event; 0 for an event that no message has led to. */
   hops = 0;
 
-  constructor({ told = 0, inbox = {} }: Pick<StoredInstance, 'told' | 'inbox'> = {}, maxDepth: number) {
+  constructor({ sent = 0, inbox = {} }: Pick<StoredInstance, 'sent' | 'inbox'> = {}, maxDepth: number) {
     this.#maxDepth = maxDepth;
-    this.#told = told;
+    this.#sent = sent;
     this.#inbox = new Map(Object.entries(inbox));
   }
 
   /** The number of the last message; undefined before the first one. */
-  get told(): number | undefined {
-    return this.#told > 0 ? this.#told : undefined;
+  get sent(): number | undefined {
+    return this.#sent > 0 ? this.#sent : undefined;
   }
 
   get inbox(): Readonly<Record<string, number>> | undefined {
@@ -48,8 +48,8 @@ export class InstanceMessages {
 
   /** Returns a number for a row that withdraws messages. */
   next(): number {
-    this.#told += 1;
-    return this.#told;
+    this.#sent += 1;
+    return this.#sent;
   }
 
   /** Returns the messages that were written since the last call. */
@@ -72,7 +72,7 @@ export class InstanceMessages {
     const [key, event]: readonly unknown[] = rest.map((part) => (isFunction(part) ? part(info, params) : part));
     const where = `tell("${machine}", …)`;
     if (typeof key !== 'string' || key === '') throw new TypeError(`${where}: expected a key, got ${describe(key)}`);
-    if (!isToldEvent(event))
+    if (!isMessageBody(event))
       throw new TypeError(
         `${where}: expected an event with a type that is not one of XState's own, got ${isObject(event) ? `the type ${describe(event.type)}` : describe(event)}`,
       );
@@ -84,7 +84,7 @@ export class InstanceMessages {
   }
 }
 
-function isToldEvent(value: unknown): value is ToldEvent {
+function isMessageBody(value: unknown): value is MessageBody {
   if (!isObject(value) || typeof value.type !== 'string') return false;
   return value.type !== '' && value.type !== '*' && !/^(?:xstate|troupe|tell)\./.test(value.type);
 }

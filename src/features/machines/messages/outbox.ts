@@ -203,7 +203,7 @@ export class Outbox {
     try {
       await this.#host.failed(message, why, lane.attempts, trim);
     } catch {
-      // The sender cannot be told now, or the store does not write: everything of it happens again.
+      // The sender cannot be notified now, or the store does not write: everything of it happens again.
       lane.retry = clock.after(MOST_RETRY_MS, () => this.#retry(lane));
       return;
     }

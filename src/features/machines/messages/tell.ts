@@ -3,7 +3,7 @@ import type { ActionArgs, ActionFunction, EventObject, MachineContext, Parameter
 import { processWide } from '../../../core/kernel/global-registry.ts';
 
 /** The event of a message: its members besides `type` are JSON data. */
-export interface ToldEvent {
+export interface MessageBody {
   readonly type: string;
   readonly [member: string]: unknown;
 }
@@ -14,7 +14,7 @@ export type TellArguments = readonly [machine: string, key: unknown, event: unkn
 type Params = ParameterizedObject['params'] | undefined;
 
 /** The arguments of all actions of {@link tell}. Process-wide, because a machine may import another copy of this package. */
-const told = processWide('troupe.tell', () => new WeakMap<object, TellArguments>());
+const given = processWide('troupe.tell', () => new WeakMap<object, TellArguments>());
 
 /**
  * Creates an action that sends an event to an instance behind a handle. The message becomes durable in the commit of the turn that
@@ -35,17 +35,17 @@ const told = processWide('troupe.tell', () => new WeakMap<object, TellArguments>
 export function tell<C extends MachineContext, X extends EventObject, P extends Params, E extends EventObject = X>(
   machine: string,
   key: string | ((args: ActionArgs<C, X, E>, params: P) => string),
-  event: ToldEvent | ((args: ActionArgs<C, X, E>, params: P) => ToldEvent),
+  event: MessageBody | ((args: ActionArgs<C, X, E>, params: P) => MessageBody),
 ): ActionFunction<C, X, E, P, never, never, never, never, never> {
   const action = (): void => {
     throw new Error(`tell("${machine}", …): only an instance behind a handle has messages (server.machine)`);
   };
   Object.defineProperty(action, 'name', { value: `tell ${machine}` });
-  told.set(action, [machine, key, event]);
+  given.set(action, [machine, key, event]);
   return action;
 }
 
 /** The arguments of an action that {@link tell} has created; undefined for any other. */
 export function argumentsOfTell(action: object | undefined): TellArguments | undefined {
-  return action && told.get(action);
+  return action && given.get(action);
 }

@@ -127,7 +127,7 @@ test('a message that the state does not accept is noted in the history, and is n
   assert.equal(await at.store.deadLetters(10), []);
 });
 
-test('R-59: a message to nobody becomes a dead letter, and its sender receives tell.failed', async () => {
+test('R-59: a message to a machine that does not exist becomes a dead letter, and its sender receives tell.failed', async () => {
   const at = await shop();
   await at.handles.send('order', at.order, { type: 'to', data: { machine: 'lost', key: 'k' } }, ALICE);
   await settled();
