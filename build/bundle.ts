@@ -75,6 +75,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
     'core/store/crash-marker',
     'core/store/writes',
   ],
+  events: ['features/events'],
   http: ['core/http', 'core/requests/mirrored-headers'],
   inspection: [
     'core/kernel/charts',

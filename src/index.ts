@@ -151,6 +151,14 @@ export type { ClusterOptions } from './features/cluster/cluster-options.ts';
 export type { ClusterReport } from './features/cluster/cluster-report.ts';
 export type { CodeOptions } from './features/code/code-options.ts';
 export type { Discovered, DiscoverOptions } from './features/discovery/discover.ts';
+export type {
+  EventOptions,
+  EventSubscriber,
+  MatchedEvent,
+  RetainOptions,
+} from './features/events/event-definition.ts';
+export { EventError, type EventFault } from './features/events/event-error.ts';
+export type { EmitOptions, EmittedEvent, RegisteredEvent } from './features/events/event-topics.ts';
 export type { AuditOptions } from './features/guard/audit/audit-options.ts';
 export type { AuditEvent, AuditQuery, AuditRecord } from './features/guard/audit/audit-record.ts';
 export type { CallLimits } from './features/guard/limits/call-limits.ts';

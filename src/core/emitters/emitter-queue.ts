@@ -139,6 +139,8 @@ function dataOf(mail: ResultMail | Ask | Notification): unknown {
       return mail.data ?? null;
     case 'progress':
       return mail.message ?? null;
+    case 'notification':
+      return mail.notice.type === 'streamed' ? mail.notice.params : undefined;
     default:
       return undefined;
   }
@@ -164,7 +166,7 @@ function coalescingKey(mail: ResultMail | Ask | Notification): string | undefine
   }
 }
 
-function noticeKey({ key }: RequestView, notice: ChangeNotice): string {
+function noticeKey({ key }: RequestView, notice: ChangeNotice): string | undefined {
   const of = `notice ${typeof key} ${key}`;
   switch (notice.type) {
     case 'acknowledged':
@@ -175,5 +177,7 @@ function noticeKey({ key }: RequestView, notice: ChangeNotice): string {
       return `${of} resource ${notice.uri}`;
     case 'task changed':
       return `${of} task ${notice.task.id}`;
+    default:
+      return undefined;
   }
 }

@@ -159,6 +159,7 @@ class Emitter implements Behaviour<EmitterMail> {
       case 'log':
         return this.#transmit(outbound.notification(mail), mail.about ?? SESSION, undefined);
       case 'notification':
+        if (mail.notice.type === 'passed') return mail.notice.passed();
         return this.#transmit(outbound.notification(mail), stream(mail.about), undefined);
       default:
         return this.#transmit(outbound.notification(mail), SESSION, undefined);

@@ -321,7 +321,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   #sessionsFor(change: Change): Listeners<Session> {
     switch (change.type) {
       case 'list changed':
-        return this.#sessions;
+        // Events have their own profile in the legacy era, which has no such notification.
+        return change.what === 'events' ? NO_HEARERS : this.#sessions;
       case 'resource updated':
         return this.#watching.listeners(topicOf(change));
       case 'task changed':

@@ -195,6 +195,13 @@ export interface Limits {
   readonly codeOpenMs: number;
   /** Milliseconds for which a script can sleep at most, in one call. */
   readonly codeSleepMs: number;
+  /** Maximum number of bytes of the data of one event, as JSON. */
+  readonly maxEventBytes: number;
+  /** Maximum number of topics of one event type: the values of its `by`. */
+  readonly maxTopicsPerEvent: number;
+  /** Maximum number of open streams of events (`events/stream`) of this process: in total, and for each principal except `anonymous`. */
+  readonly maxEventStreams: number;
+  readonly maxEventStreamsPerPrincipal: number;
   /** With a durable store: milliseconds until an idle HTTP session hibernates. Its next request restores it. */
   readonly sessionSleepMs: number;
 }
@@ -286,6 +293,10 @@ export const DEFAULT_LIMITS: Limits = {
   codeJournalLength: 8 * 1024 * 1024,
   codeOpenMs: 86_400_000,
   codeSleepMs: 7 * 86_400_000,
+  maxEventBytes: 256 * 1024,
+  maxTopicsPerEvent: 10_000,
+  maxEventStreams: 10_000,
+  maxEventStreamsPerPrincipal: 100,
   sessionSleepMs: 60_000,
 };
 

@@ -4,6 +4,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import type {
   ClientCapabilities,
+  EventType,
   Implementation,
   Prompt,
   Resource,
@@ -15,11 +16,11 @@ import type { RequestView } from './request-view.ts';
 
 /** The element that a request uses. */
 export interface GuardedElement {
-  readonly kind: 'tool' | 'resource' | 'template' | 'prompt';
-  /** The name of a tool or a prompt; the URI of a resource; the text of a template. */
+  readonly kind: 'tool' | 'resource' | 'template' | 'prompt' | 'event';
+  /** The name of a tool, a prompt or an event type; the URI of a resource; the text of a template. */
   readonly name: string;
   /** The description that clients list; undefined for a name that is not registered, for which rules run, too. */
-  readonly definition: Tool | Resource | ResourceTemplate | Prompt | undefined;
+  readonly definition: Tool | Resource | ResourceTemplate | Prompt | EventType | undefined;
   /** Its own scopes. */
   readonly scopes: readonly string[];
   /** The machine to which a generated tool or resource belongs, and what the tool does: `create`, `get`, `list`, `end` or an event. */
@@ -35,7 +36,7 @@ export interface AuthorizationCall {
   readonly method: string;
   readonly element: GuardedElement;
   /**
-   * The arguments of a tool or a prompt, not yet checked by its schema; the variables of a template, decoded, as its handler
+   * The arguments of a tool, a prompt or a subscription to events, not yet checked by its schema; the variables of a template, decoded, as its handler
    * receives them; of a completion, the arguments that the client has resolved, and the text of the one being completed. Otherwise
    * empty.
    */

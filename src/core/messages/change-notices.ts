@@ -1,8 +1,9 @@
 /** The changes that clients can listen for. Types only. */
+import type { JsonObject } from '../protocol/json.ts';
 import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
 import type { TaskState } from './results.ts';
 
-export type ListKind = 'tools' | 'resources' | 'prompts';
+export type ListKind = 'tools' | 'resources' | 'prompts' | 'events';
 
 /** A change that clients can listen for. */
 export type Change =
@@ -12,4 +13,10 @@ export type Change =
   | { readonly type: 'task changed'; readonly task: TaskState };
 
 /** A notification for one subscription: first its acknowledged filter, then changes. */
-export type ChangeNotice = { readonly type: 'acknowledged'; readonly filter: SubscriptionFilter } | Change;
+export type ChangeNotice =
+  | { readonly type: 'acknowledged'; readonly filter: SubscriptionFilter }
+  | Change
+  /** A notification of a stream of events. */
+  | { readonly type: 'streamed'; readonly method: string; readonly params: JsonObject }
+  /** Sends nothing: called when everything before it was passed to the transport. */
+  | { readonly type: 'passed'; passed(): void };

@@ -28,6 +28,18 @@ export const ErrorCode = {
   Forbidden: -31004,
   /** A mounted server cannot be reached, and has not carried the request out. */
   UpstreamUnavailable: -31005,
+  /** Events (SEP-3415). */
+  EventNotFound: -32023,
+  EventForbidden: -32024,
+  EventExhausted: -32025,
+  EventUnsupported: -32026,
+  CallbackFailed: -32027,
+  /** The same for clients that follow the design sketch of events. */
+  SketchNotFound: -32011,
+  SketchForbidden: -32012,
+  SketchExhausted: -32013,
+  SketchUnsupported: -32014,
+  SketchCallbackFailed: -32015,
 } as const;
 
 export type ErrorCodeValue = (typeof ErrorCode)[keyof typeof ErrorCode];

@@ -1,6 +1,6 @@
 /** The parsed form of each request, and the readers, which reject invalid params with -32602. An optional member that is null is absent. */
 import { misfit } from './errors.ts';
-import { isObject } from './json.ts';
+import { isObject, type JsonObject } from './json.ts';
 import { readImplementation } from './meta.ts';
 import type { Listen } from './subscription-filter.ts';
 import { type ClientCapabilities, type Implementation, isLogLevel, LOG_LEVELS, type LogLevel } from './types.ts';
@@ -72,6 +72,7 @@ export interface Operations {
     | SetLevel
     | Listen;
   readonly program: AddedRequest;
+  readonly events: EventsRequest;
 }
 
 /**
@@ -93,6 +94,20 @@ interface AddedRequest {
   readonly params: unknown;
 }
 
+/** A request of events. `cursor` is undefined for a subscription that begins now. */
+export type EventsRequest = { readonly method: 'events/list'; readonly cursor: string | undefined } | EventsRead;
+
+export interface EventsRead {
+  readonly method: 'events/poll' | 'events/stream';
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly cursor: string | undefined;
+  /** Milliseconds: older events are not sent. */
+  readonly maxAgeMs: number | undefined;
+  /** Maximum number of events of one poll. */
+  readonly maxEvents: number | undefined;
+}
+
 /** One parsed request. */
 export type Operation = Operations[keyof Operations];
 
@@ -106,6 +121,11 @@ export function ruledArguments(operation: Operation): Readonly<Record<string, un
     return { ...resolved, [argument.name]: argument.value };
   }
   return 'arguments' in operation ? operation.arguments : undefined;
+}
+
+/** True for a request without an end of its own: it has no deadline, and its notifications are its response. */
+export function staysOpen({ method }: Operation): boolean {
+  return method === 'subscriptions/listen' || method === 'events/stream';
 }
 
 const NONE: Readonly<Record<string, never>> = Object.freeze({});

@@ -15,6 +15,8 @@ const ANSWERED: ReadonlyMap<ErrorCodeValue, number> = new Map([
   [ErrorCode.Overloaded, 429],
   // 2026-07-28 authorization "Scope Challenge Handling"; RFC 6750 section 3.1.
   [ErrorCode.Forbidden, 403],
+  [ErrorCode.EventForbidden, 403],
+  [ErrorCode.SketchForbidden, 403],
   [ErrorCode.ShuttingDown, 503],
   [ErrorCode.UpstreamUnavailable, 503],
 ]);

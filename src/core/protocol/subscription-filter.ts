@@ -3,7 +3,7 @@ import { misfit } from './errors.ts';
 import { isObject } from './json.ts';
 
 /** The lists whose changes a client can subscribe to. */
-type ListName = 'tools' | 'resources' | 'prompts';
+type ListName = 'tools' | 'resources' | 'prompts' | 'events';
 
 /** The changes that a subscription requests or is granted. */
 export interface SubscriptionFilter {
@@ -20,6 +20,7 @@ const LISTS: readonly (readonly [member: string, list: ListName])[] = [
   ['toolsListChanged', 'tools'],
   ['promptsListChanged', 'prompts'],
   ['resourcesListChanged', 'resources'],
+  ['eventsListChanged', 'events'],
 ];
 
 /** Ignores unknown members of the filter: the server never sends notifications of an unknown kind. */

@@ -179,11 +179,24 @@ export interface ClientCapabilities {
 }
 
 /** The capabilities of a server, before a dialect selects what to show. */
+/** An event type that a server offers (SEP-3415). */
+export interface EventType {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly delivery: readonly ('poll' | 'push' | 'webhook')[];
+  readonly inputSchema: JsonObject;
+  readonly payloadSchema: JsonObject;
+  readonly _meta?: JsonObject;
+}
+
 export interface ServerCapabilities {
   readonly tools?: { readonly listChanged?: boolean };
   readonly resources?: { readonly subscribe?: boolean; readonly listChanged?: boolean };
   readonly prompts?: { readonly listChanged?: boolean };
   readonly completions?: JsonObject;
+  /** Events: as an extension, and here for clients that follow its design sketch. */
+  readonly events?: JsonObject;
   readonly logging?: JsonObject;
   readonly experimental?: JsonObject;
   readonly extensions?: JsonObject;

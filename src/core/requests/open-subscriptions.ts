@@ -7,6 +7,7 @@ import type { Excess } from '../kernel/quota.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import { staysOpen } from '../protocol/operations.ts';
 import type { ActiveRequest } from './active-request.ts';
 
 export interface OpenSubscriptionsOptions {
@@ -22,6 +23,8 @@ export class OpenSubscriptions {
   readonly #options: OpenSubscriptionsOptions;
   /** By key. */
   readonly #open = new Map<RequestId, ActiveRequest>();
+  /** Number of open `subscriptions/listen`. Streams of events have limits of their own. */
+  #listens = 0;
 
   constructor(options: OpenSubscriptionsOptions) {
     this.#options = options;
@@ -45,7 +48,8 @@ export class OpenSubscriptions {
    */
   add(request: ActiveRequest, now: number): Pick<Excess, 'option' | 'message'> | undefined {
     const { listenLimit, maxListens } = this.#options;
-    if (this.size >= maxListens)
+    const listens = !isStream(request);
+    if (listens && this.#listens >= maxListens)
       return {
         option: `limits.${listenLimit}`,
         message: `${maxListens} subscriptions are open ${listenLimit === 'maxListens' ? 'on this connection' : 'without a session'}, which is the limit: end one, or combine several into one (the server's option is ${listenLimit})`,
@@ -55,12 +59,15 @@ export class OpenSubscriptions {
     request.deadline = Number.POSITIVE_INFINITY;
     request.latest = Number.POSITIVE_INFINITY;
     this.#open.set(request.key, request);
+    if (listens) this.#listens += 1;
     return undefined;
   }
 
   /** @returns false if this request was not in the table */
   delete(request: ActiveRequest): boolean {
-    return this.#open.get(request.key) === request && this.#open.delete(request.key);
+    const deleted = this.#open.get(request.key) === request && this.#open.delete(request.key);
+    if (deleted && !isStream(request)) this.#listens -= 1;
+    return deleted;
   }
 
   /**
@@ -68,8 +75,8 @@ export class OpenSubscriptions {
    * subscription
    */
   ended(request: ActiveRequest): boolean {
-    if (request.operation.method !== 'subscriptions/listen') return false;
-    this.#options.subscriptions.send({ type: 'ended', request });
+    if (!staysOpen(request.operation)) return false;
+    if (!isStream(request)) this.#options.subscriptions.send({ type: 'ended', request });
     return true;
   }
 
@@ -84,8 +91,15 @@ export class OpenSubscriptions {
   }
 
   #end(request: ActiveRequest): void {
-    this.#options.subscriptions.send({ type: 'end', request });
+    if (!isStream(request)) this.#options.subscriptions.send({ type: 'end', request });
+    // The events notice it, and respond.
+    else request.abort(new Error('the server ends this stream'));
   }
+}
+
+/** True for a stream of events. Its limits are those of the events. */
+function isStream({ operation }: ActiveRequest): boolean {
+  return operation.method === 'events/stream';
 }
 
 function nothing(): void {}

@@ -10,7 +10,7 @@ import { TASKS_EXTENSION } from '../protocol/task-params.ts';
 import type { Implementation, ServerCapabilities } from '../protocol/types.ts';
 import type { ServerOptions } from './options.ts';
 
-type Offered = 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks';
+type Offered = 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks' | 'events';
 
 export class RegisteredCapabilities implements Capabilities {
   readonly #options: ServerOptions;
@@ -84,6 +84,7 @@ function capabilitiesOf(
     ...(offered.has('resources') ? { resources: { subscribe: true, listChanged: true } } : {}),
     ...(offered.has('prompts') ? { prompts: { listChanged: true } } : {}),
     ...(offered.has('completions') ? { completions: {} } : {}),
+    ...(offered.has('events') ? { events: {} } : {}),
     // Any handler can log.
     logging: {},
     ...(options.experimental ? { experimental: options.experimental } : {}),

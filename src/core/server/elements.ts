@@ -16,7 +16,7 @@ import type { ExecutorMail } from '../messages/executor-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Element, RegistryMail } from '../messages/registry-messages.ts';
 import type { RequestTarget } from '../messages/request-messages.ts';
-import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import type { EventType, Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { Catalogue } from '../registry/catalogue.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
@@ -39,10 +39,16 @@ export interface Catalogues {
   readonly tools: Catalogue<Tool>;
   readonly resources: Catalogue<Resource | ResourceTemplate>;
   readonly prompts: Catalogue<Prompt>;
+  readonly events: Catalogue<EventType>;
 }
 
 export function createCatalogues(): Catalogues {
-  return { tools: new Catalogue('tool'), resources: new Catalogue('resource'), prompts: new Catalogue('prompt') };
+  return {
+    tools: new Catalogue('tool'),
+    resources: new Catalogue('resource'),
+    prompts: new Catalogue('prompt'),
+    events: new Catalogue('event'),
+  };
 }
 
 /** The parts of an offer that features read. */

@@ -3,7 +3,17 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Nodes } from './membership.ts';
 
 /** The kind of a stored actor; not part of its id. */
-export type StoredKind = 'handle' | 'session' | 'task' | 'question' | 'state' | 'approval' | 'grant' | 'run' | 'server';
+export type StoredKind =
+  | 'handle'
+  | 'session'
+  | 'task'
+  | 'question'
+  | 'state'
+  | 'approval'
+  | 'grant'
+  | 'run'
+  | 'topic'
+  | 'server';
 
 /** One change. A batch of changes becomes durable completely or not at all. */
 export type Write =

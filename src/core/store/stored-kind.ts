@@ -10,6 +10,7 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   approval: true,
   grant: true,
   run: true,
+  topic: true,
   server: true,
 };
 

@@ -7,6 +7,7 @@ import { asking } from '../asking/asking.feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
 import { code } from '../code/code.feature.ts';
 import { durability } from '../durability/durability.feature.ts';
+import { events } from '../events/events.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
 import { limits } from '../guard/limits/limits.feature.ts';
@@ -18,6 +19,6 @@ import { tasks } from '../tasks/tasks.feature.ts';
 import { workers } from '../workers/workers.feature.ts';
 
 export const FEATURES: readonly Feature[] = [
-  ...[cluster, workers, audit, state, asking, apps, skills, machines, tasks, limits, authorization, durability],
+  ...[cluster, workers, audit, state, asking, apps, skills, machines, tasks, events, limits, authorization, durability],
   ...[approvals, middleware, code, mounts],
 ];

@@ -60,6 +60,9 @@ import { cluster } from '../cluster/cluster.feature.ts';
 import { checkClusterOptions } from '../cluster/cluster-options.ts';
 import type { ClusterReport } from '../cluster/cluster-report.ts';
 import { type Discovered, type DiscoverOptions, discover } from '../discovery/discover.ts';
+import type { EventData, EventOptions } from '../events/event-definition.ts';
+import type { RegisteredEvent } from '../events/event-topics.ts';
+import { events } from '../events/events.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import type { AuditQuery, AuditRecord } from '../guard/audit/audit-record.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
@@ -358,6 +361,23 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
   app(name: string, options: AppOptions): RegisteredApp {
     if (!isObject(options)) throw new DefinitionError(`app "${name}": expected options, got ${describe(options)}`);
     return this.apps.register({ ...options, name });
+  }
+
+  /**
+   * Registers an event type, whose events clients poll or stream (SEP-3415; experimental). See docs/events.md.
+   *
+   * @param name 1 to 128 letters, digits, `_`, `-` and `.`
+   * @returns emits its events
+   * @throws {DefinitionError | SchemaError} if the definition is invalid or the name is taken; the message names the fix
+   * @example
+   * const paid = server.event('order.paid', { description: 'An order was paid.', payload: z.object({ order: z.string() }) });
+   * await paid.emit({ order: 'o1' });
+   */
+  event<const P extends AuthorSchema, const I extends AuthorSchema | undefined = undefined>(
+    name: string,
+    options: EventOptions<P, I>,
+  ): RegisteredEvent<EventData<P>> {
+    return this.#service(events).register(name, options, () => this.#runtime.openStore());
   }
 
   /**

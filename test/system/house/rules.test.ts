@@ -84,8 +84,9 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   // A module may export mounts and machines.
   discovery: ['machines', 'gateway'],
   durability: ['guard/audit'],
+  events: ['cluster', 'guard/authorization'],
   'guard/audit': [],
-  'guard/authorization': ['asking', 'tasks', 'guard/audit'],
+  'guard/authorization': ['asking', 'events', 'tasks', 'guard/audit'],
   'guard/limits': ['guard/audit'],
   machines: ['apps', 'asking', 'guard/audit', 'guard/limits', 'skills', 'workers'],
   middleware: ['guard/authorization'],

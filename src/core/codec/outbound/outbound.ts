@@ -118,7 +118,7 @@ export class Outbound {
       case 'log':
         return this.#log(mail);
       case 'notification':
-        return this.#notice(mail.about, mail.notice);
+        return mail.notice.type === 'passed' ? '' : this.#notice(mail.about, mail.notice);
     }
   }
 
@@ -133,7 +133,7 @@ export class Outbound {
    * (2026-07-28 subscriptions, "Receiving Notifications"). The rest of the text is made once for each change and
    * dialect.
    */
-  #notice({ id, client }: RequestView, notice: ChangeNotice): string {
+  #notice({ id, client }: RequestView, notice: Exclude<ChangeNotice, { type: 'passed' }>): string {
     const { dialect } = client;
     let last = this.#lastNotice;
     if (last?.notice !== notice || last.dialect !== dialect) {
@@ -143,7 +143,10 @@ export class Outbound {
     return `${last.before}${JSON.stringify(id)}${last.after}`;
   }
 
-  #noticeText(notice: ChangeNotice, dialect: Dialect): { readonly before: string; readonly after: string } {
+  #noticeText(
+    notice: Exclude<ChangeNotice, { type: 'passed' }>,
+    dialect: Dialect,
+  ): { readonly before: string; readonly after: string } {
     const [method, more] = notice.type === 'task changed' ? this.#task(notice.task, dialect) : renderNotice(notice);
     return {
       before: `{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${META.subscriptionId}":`,
@@ -323,7 +326,7 @@ function announcement(mail: Announcement): string {
 
 /** A notification for a subscription, without the subscription's id. */
 function renderNotice(
-  notice: Exclude<ChangeNotice, { type: 'task changed' }>,
+  notice: Exclude<ChangeNotice, { type: 'task changed' | 'passed' }>,
 ): readonly [method: string, members: string] {
   switch (notice.type) {
     case 'acknowledged':
@@ -332,6 +335,8 @@ function renderNotice(
       return [`notifications/${notice.what}/list_changed`, '{}'];
     case 'resource updated':
       return ['notifications/resources/updated', objectText({ uri: notice.uri })];
+    case 'streamed':
+      return [notice.method, objectText(notice.params)];
   }
 }
 

@@ -8,7 +8,7 @@ export const dialect20241105: Dialect = {
   batching: false,
   shown: {
     implementation: ['name', 'version'],
-    capabilities: ['tools', 'resources', 'prompts', 'logging', 'experimental', 'extensions'],
+    capabilities: ['tools', 'resources', 'prompts', 'logging', 'experimental', 'extensions', 'events'],
     tool: ['name', 'description', 'inputSchema'],
     resource: ['uri', 'name', 'description', 'mimeType', 'size', 'annotations'],
     resourceTemplate: ['uriTemplate', 'name', 'description', 'mimeType', 'annotations'],

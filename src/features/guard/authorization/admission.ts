@@ -30,11 +30,12 @@ import type { SubscriptionsMail } from '../../../core/messages/subscription-mess
 import { ErrorCode, wireError } from '../../../core/protocol/errors.ts';
 import { isJsonObject, isThenable, type JsonObject, shortened } from '../../../core/protocol/json.ts';
 import { type Operation, ruledArguments } from '../../../core/protocol/operations.ts';
-import type { Prompt, Resource, ResourceTemplate, Tool } from '../../../core/protocol/types.ts';
+import type { EventType, Prompt, Resource, ResourceTemplate, Tool } from '../../../core/protocol/types.ts';
 import { type ShownResource, shownResource } from '../../../core/protocol/views.ts';
 import type { Catalogue } from '../../../core/registry/catalogue.ts';
 import { resolver } from '../../../core/registry/resolve.ts';
 import { hideElement, respond, setGuarded, setOperation, setView } from '../../../core/requests/active-request.ts';
+import { eventsCode, profileOf } from '../../events/event-wire.ts';
 import type { AuditMail } from '../audit/audit-messages.ts';
 import { ListViews } from './list-views.ts';
 import { guardedElement, NO_ARGUMENTS, RuleContext, ruleCallOf, type Subject } from './rule-call.ts';
@@ -52,6 +53,7 @@ interface AdmissionOptions {
     readonly tools: Catalogue<Tool>;
     readonly resources: Catalogue<Resource | ResourceTemplate>;
     readonly prompts: Catalogue<Prompt>;
+    readonly events: Catalogue<EventType>;
   };
   /** The scopes that a task's call needed; undefined if the task does not exist or belongs to another principal. */
   readonly tasks: { neededFor(client: ClientFacts, id: string): readonly string[] | undefined };
@@ -69,9 +71,9 @@ interface AdmissionOptions {
   readonly maxSubscriptions: number;
 }
 
-type ListKind = 'tools' | 'resources' | 'prompts';
+type ListKind = 'tools' | 'resources' | 'prompts' | 'events';
 
-type Definition = Tool | Resource | ResourceTemplate | Prompt;
+type Definition = Tool | Resource | ResourceTemplate | Prompt | EventType;
 
 /** An element of a list about which rules decide. */
 interface RuledElement {
@@ -93,6 +95,7 @@ const LISTED: Readonly<Record<ListKind, { readonly method: string }>> = {
   tools: { method: 'tools/list' },
   resources: { method: 'resources/list' },
   prompts: { method: 'prompts/list' },
+  events: { method: 'events/list' },
 };
 
 /** The view that a caller had, as long as the elements and rules are the same. */
@@ -124,12 +127,14 @@ export class Admission implements RequestAdmission {
     tools: new ListViews(),
     resources: new ListViews(),
     prompts: new ListViews(),
+    events: new ListViews(),
   };
   /** The last view of each list by its caller: requests with the same token have the same object. */
   readonly #remembered: Readonly<Record<ListKind, WeakMap<Auth, RememberedView>>> = {
     tools: new WeakMap(),
     resources: new WeakMap(),
     prompts: new WeakMap(),
+    events: new WeakMap(),
   };
   /** The conditions under which requests were admitted. */
   readonly #conditions = new WeakMap<RequestView, readonly RuleCondition[]>();
@@ -170,6 +175,19 @@ export class Admission implements RequestAdmission {
     args: JsonObject,
   ): RuleVerdict | undefined | Promise<RuleVerdict | undefined> {
     return this.#judge(request, 'tool', tool, this.#options.catalogues.tools.get(tool), args);
+  }
+
+  /**
+   * Decides about a subscription to an event type, also again while it lasts. Never rejects.
+   *
+   * @returns undefined if there is no rule about the type
+   */
+  judgeEvent(
+    request: RequestView,
+    name: string,
+    args: JsonObject,
+  ): RuleVerdict | undefined | Promise<RuleVerdict | undefined> {
+    return this.#judge(request, 'event', name, this.#options.catalogues.events.get(name), args);
   }
 
   /** The rules for every element. A later rule is added to the same list. */
@@ -247,12 +265,15 @@ export class Admission implements RequestAdmission {
     const failed = denied && incident !== undefined;
     this.#denied(request, failed ? 'failed rule' : denied ? 'rule' : 'scope', verdict);
     const { operation, exchange, batch, client } = request;
+    const code = operation.method.startsWith('events/')
+      ? eventsCode('forbidden', profileOf(client.capabilities))
+      : ErrorCode.Forbidden;
     if (reason !== undefined) this.#log(`rejected ${operation.method} of ${client.principal}: ${reason}`, request);
     if (denied) {
       const why = incident === undefined ? '' : ` (incident ${incident}; the server's log has the details)`;
       return respond(request, {
         ok: false,
-        error: wireError(ErrorCode.Forbidden, `${operation.method}: this request is not allowed${why}`),
+        error: wireError(code, `${operation.method}: this request is not allowed${why}`),
       });
     }
     // All of them, granted ones included: many clients request a token with these scopes and no others.
@@ -262,7 +283,7 @@ export class Admission implements RequestAdmission {
     respond(request, {
       ok: false,
       error: wireError(
-        ErrorCode.Forbidden,
+        code,
         `${operation.method}: the credentials lack ${missing.length === 1 ? 'the scope' : 'the scopes'} ${missing.join(' ')}`,
         { scope, ...(resourceMetadata === undefined ? {} : { resourceMetadata }) },
       ),
@@ -289,12 +310,15 @@ export class Admission implements RequestAdmission {
    * which may be long and contain secrets.
    */
   #nameOf(operation: Operation): string {
-    const { tools, prompts } = this.#options.catalogues;
+    const { tools, prompts, events } = this.#options.catalogues;
     switch (operation.method) {
       case 'tools/call':
         return `tool ${tools.get(operation.name)?.key ?? UNKNOWN}`;
       case 'prompts/get':
         return `prompt ${prompts.get(operation.name)?.key ?? UNKNOWN}`;
+      case 'events/poll':
+      case 'events/stream':
+        return `event ${events.get(operation.name)?.key ?? UNKNOWN}`;
       case 'resources/read':
       case 'skills/get':
       case 'resources/subscribe':
@@ -349,6 +373,11 @@ export class Admission implements RequestAdmission {
       }
       case 'subscriptions/listen':
         return this.#judgeListen(request, operation);
+      case 'events/list':
+        return this.#see(request, 'events');
+      case 'events/poll':
+      case 'events/stream':
+        return this.judgeEvent(request, operation.name, operation.arguments);
       case 'tasks/get':
       case 'tasks/result':
       case 'tasks/cancel':
@@ -711,6 +740,7 @@ function scopesOf({ auth }: RequestView): string {
 function kindOf({ definition }: Element<Definition>): Subject['kind'] {
   if ('uriTemplate' in definition) return 'template';
   if ('uri' in definition) return 'resource';
+  if ('payloadSchema' in definition) return 'event';
   return 'inputSchema' in definition ? 'tool' : 'prompt';
 }
 

@@ -1,0 +1,84 @@
+/**
+ * Everything of events that is on the wire, in both profiles: the extension of SEP-3415 (`sep`), and the design sketch that clients
+ * deployed before it follow (`sketch`).
+ */
+import { ErrorCode, type ErrorCodeValue, ProtocolError } from '../../core/protocol/errors.ts';
+import { declaredExtension } from '../../core/protocol/extensions.ts';
+import type { JsonObject } from '../../core/protocol/json.ts';
+import type { ClientCapabilities } from '../../core/protocol/types.ts';
+
+export const EVENTS_EXTENSION = 'io.modelcontextprotocol/events';
+
+/** A client that declares the extension speaks `sep`, any other client `sketch`. */
+export type EventsProfile = 'sep' | 'sketch';
+
+/** The reason of an error of an `events/*` method. */
+export type EventsFailure = 'not found' | 'forbidden' | 'exhausted' | 'unsupported' | 'callback';
+
+const CODES: Readonly<Record<EventsFailure, Readonly<Record<EventsProfile, ErrorCodeValue>>>> = {
+  'not found': { sep: ErrorCode.EventNotFound, sketch: ErrorCode.SketchNotFound },
+  forbidden: { sep: ErrorCode.EventForbidden, sketch: ErrorCode.SketchForbidden },
+  exhausted: { sep: ErrorCode.EventExhausted, sketch: ErrorCode.SketchExhausted },
+  unsupported: { sep: ErrorCode.EventUnsupported, sketch: ErrorCode.SketchUnsupported },
+  callback: { sep: ErrorCode.CallbackFailed, sketch: ErrorCode.SketchCallbackFailed },
+};
+
+/** The profile of a request, by the capabilities that its client declares. */
+export function profileOf(capabilities: ClientCapabilities): EventsProfile {
+  return declaredExtension(capabilities, EVENTS_EXTENSION) ? 'sep' : 'sketch';
+}
+
+/** @example eventsCode('not found', 'sep') // -32023 */
+export function eventsCode(failure: EventsFailure, profile: EventsProfile): ErrorCodeValue {
+  return CODES[failure][profile];
+}
+
+/** Creates the error of an `events/*` method, with the code of the client's profile. */
+export function eventsError(
+  failure: EventsFailure,
+  profile: EventsProfile,
+  message: string,
+  data?: JsonObject,
+): ProtocolError {
+  return new ProtocolError(eventsCode(failure, profile), message, data);
+}
+
+/** The notifications of a stream. */
+export const EVENT_NOTICES = {
+  /** The subscription is active from this cursor; sent again after a gap. */
+  active: 'notifications/events/active',
+  event: 'notifications/events/event',
+  heartbeat: 'notifications/events/heartbeat',
+  /** A transient failure: the stream stays open. */
+  error: 'notifications/events/error',
+  /** The subscription has ended. */
+  terminated: 'notifications/events/terminated',
+} as const;
+
+/** One event as clients see it. `cursor` is the position after it; a poll has one cursor for all of its events. */
+export interface Occurrence {
+  readonly eventId: string;
+  readonly name: string;
+  /** ISO 8601, with its zone. */
+  readonly timestamp: string;
+  readonly data: JsonObject;
+  readonly cursor?: string;
+  readonly _meta?: JsonObject;
+}
+
+/** The result of `events/poll`. */
+export interface PollResult {
+  readonly events: readonly Occurrence[];
+  readonly cursor: string;
+  /** Events may be missing before those of this result: the cursor is unknown, or retention has passed it. */
+  readonly truncated: boolean;
+  /** Poll again at once. */
+  readonly hasMore: boolean;
+  /** Milliseconds until the next poll. */
+  readonly nextPollMs: number;
+}
+
+/** Longest name of an event type, and the characters of it: those of tools. */
+export const EVENT_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
+/** An event id becomes a header of HTTP: visible ASCII. */
+export const EVENT_ID = /^[\x21-\x7e]{1,256}$/;
