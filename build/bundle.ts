@@ -100,6 +100,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
     'core/schema/wrap',
   ],
   results: ['core/execution/completions', 'core/execution/prompts', 'core/execution/resources'],
+  schedules: ['features/schedules'],
   skills: ['features/skills'],
   sockets: ['core/transports/socket-path'],
   standards: ['core/schema/compile-standard'],

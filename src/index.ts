@@ -188,6 +188,18 @@ export type {
 } from './features/middleware/middleware.ts';
 export { postgres } from './features/postgres/postgres.ts';
 export type { PostgresOptions } from './features/postgres/postgres-options.ts';
+export type {
+  MachineSchedule,
+  MissedSlots,
+  RegisteredSchedule,
+  ScheduleContext,
+  ScheduleHandler,
+  ScheduleOptions,
+  ScheduleSlot,
+  ScheduleTiming,
+  SlotData,
+  SlotRules,
+} from './features/schedules/schedule-definition.ts';
 export { createServer, isServer, type Server } from './features/server/server.ts';
 export type { RegisteredSkills, SkillProblem, SkillsOptions } from './features/skills/skills-options.ts';
 export { sqlite } from './features/sqlite/sqlite.ts';

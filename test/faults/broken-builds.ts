@@ -24,6 +24,7 @@ import { MOUNT_FAULTS } from './mounts.ts';
 import { NODES } from './nodes.ts';
 import { OAUTH } from './oauth.ts';
 import { PROCESS } from './process.ts';
+import { SCHEDULES } from './schedules.ts';
 import { SESSIONS } from './sessions.ts';
 import { SIMULATION } from './simulation.ts';
 import { SKILLS_OF_SERVER } from './skills.ts';
@@ -52,6 +53,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...LINK,
   ...NODES,
   ...SIMULATION,
+  ...SCHEDULES,
   ...CLIENT_FAULTS,
   ...MOUNT_FAULTS,
   ...GATEWAY_FAULTS,

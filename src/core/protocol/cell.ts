@@ -62,7 +62,8 @@ export function cellOfActor(actor: string): number | undefined {
     return actor.startsWith('handle/') ||
       actor.startsWith('task/') ||
       actor.startsWith('question/') ||
-      actor.startsWith('run/')
+      actor.startsWith('run/') ||
+      actor.startsWith('schedule/')
       ? cellAt(actor, at)
       : undefined;
   return length === HASH_LENGTH + 3 && actor[at + 2] === '.' && actor.startsWith('session/')

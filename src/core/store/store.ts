@@ -12,6 +12,7 @@ export type StoredKind =
   | 'approval'
   | 'grant'
   | 'run'
+  | 'schedule'
   | 'topic'
   | 'server';
 

@@ -11,6 +11,7 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   grant: true,
   run: true,
   topic: true,
+  schedule: true,
   server: true,
 };
 

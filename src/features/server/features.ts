@@ -13,6 +13,7 @@ import { authorization } from '../guard/authorization/authorization.feature.ts';
 import { limits } from '../guard/limits/limits.feature.ts';
 import { machines } from '../machines/machines.feature.ts';
 import { middleware } from '../middleware/middleware.feature.ts';
+import { schedules } from '../schedules/schedules.feature.ts';
 import { skills } from '../skills/skills.feature.ts';
 import { state } from '../state/state.feature.ts';
 import { tasks } from '../tasks/tasks.feature.ts';
@@ -20,5 +21,5 @@ import { workers } from '../workers/workers.feature.ts';
 
 export const FEATURES: readonly Feature[] = [
   ...[cluster, workers, audit, state, asking, apps, skills, machines, tasks, events, limits, authorization, durability],
-  ...[approvals, middleware, code, mounts],
+  ...[approvals, middleware, code, mounts, schedules],
 ];

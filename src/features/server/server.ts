@@ -73,6 +73,8 @@ import type { MachineRegistration } from '../machines/registered-machines.ts';
 import { middleware as registered } from '../middleware/middleware.feature.ts';
 import type { Middleware, RequestMethodName } from '../middleware/middleware.ts';
 import { MiddlewareLinks } from '../middleware/middleware-links.ts';
+import type { RegisteredSchedule, ScheduleHandler, ScheduleOptions } from '../schedules/schedule-definition.ts';
+import { schedules } from '../schedules/schedules.feature.ts';
 import { skills } from '../skills/skills.feature.ts';
 import type { RegisteredSkills, SkillsOptions } from '../skills/skills-options.ts';
 import { state } from '../state/state.feature.ts';
@@ -415,6 +417,18 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
   mount(server: Server, options?: MountOptions): Promise<Mount>;
   mount(...given: MountArguments): Promise<Mount> {
     return this.#service(mounts).mount(given);
+  }
+
+  /**
+   * Calls a handler at dates: once in a cluster, and with a durable store also after downtime. It runs while the server
+   * listens. See docs/schedules.md.
+   *
+   * @param name 1 to 64 letters, digits, `_`, `-` or `.`
+   * @throws {DefinitionError | TypeError | RangeError} for a taken name, an unknown time zone, or a pattern without a date
+   * @example server.schedule('nightly', { cron: '0 3 * * *', timeZone: 'Europe/Berlin' }, async ({ scheduledFor }) => tidy(scheduledFor));
+   */
+  schedule(name: string, options: ScheduleOptions, handler: ScheduleHandler): RegisteredSchedule {
+    return this.#service(schedules).define(name, options, handler);
   }
 
   /**

@@ -122,6 +122,7 @@ class Tree {
       ...this.#byName('handles', of('handle')),
       ...this.#group('tasks', of('task')),
       ...this.#group('approvals', of('approval')),
+      ...this.#group('schedules', of('schedule')),
       ...this.#group('runs of scripts', of('run')),
       ...this.#group('state', of('state'), true),
       ...this.#byName('machines', of('machine', 'invoked')),

@@ -100,6 +100,7 @@ const USES: Readonly<Record<string, string>> = {
   limits: "server.tool('t', { limits: { perDay: 9 } }, () => 1);",
   machines: "server.machine('m', require('xstate').createMachine({ on: { a: {} } }), { events: { a: true } });",
   middleware: 'server.use((call, ctx, next) => next());',
+  schedules: "server.schedule('s', { everyMs: 1_000 }, () => {});",
   state: "server.stateOf('ada');",
   workers: "server.tool('t', { cpu: new URL('file:///a.mjs') });",
   code: "createServer({ name: 'b', version: '1.0.0', code: {} });",

@@ -93,6 +93,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   // The methods that need no token may be theirs.
   oauth: ['skills', 'tasks'],
   postgres: [],
+  schedules: [],
   // A machine has a manual.
   skills: ['asking', 'charts', 'machines'],
   sqlite: [],

@@ -20,7 +20,8 @@ export type ActorKind =
   | 'audit'
   | 'state'
   | 'approval'
-  | 'run';
+  | 'run'
+  | 'schedule';
 
 /** The kinds of entries of the journal of a run. `called` and `logged` are in no store: they happen between two entries. */
 export type JournalKind =

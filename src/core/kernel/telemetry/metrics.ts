@@ -140,6 +140,14 @@ export class Metrics {
     return (value) => sum.count(label, value);
   }
 
+  /** Adds a histogram. @param bounds in seconds @returns counts a duration in milliseconds */
+  histogram(name: string, help: string, bounds: readonly number[]): (ms: number) => void {
+    const histogram = new Histogram(duration(name, help), bounds);
+    this.#read.push(histogram);
+    const series = histogram.series({});
+    return (ms) => void histogram.observe(series, ms / 1_000);
+  }
+
   /** Calls a function each time before the metrics are read. */
   whenRead(callback: () => void): void {
     this.#beforeRead = callback;

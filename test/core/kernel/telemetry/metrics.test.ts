@@ -237,7 +237,8 @@ test('docs/observe.md lists every metric, with its attributes', () => {
   // Those of a feature that this server does not use.
   const others = [
     ...['nodes', 'cells', 'approvals.open', 'approvals.oldest', 'code.open'].map((name) => `troupe.${name} gauge`),
-    ...['approvals', 'code.runs', 'code.calls'].map((name) => `troupe.${name} counter`),
+    'troupe.schedule.lateness histogram',
+    ...['approvals', 'code.runs', 'code.calls', 'schedule.runs'].map((name) => `troupe.${name} counter`),
   ];
   const counted = new Metrics().all().map(({ description, type }) => `${description.name} ${kinds[type]}`);
   assert.equal(listed.sort(), [...counted, ...own, ...others].sort());
