@@ -7,7 +7,7 @@ import type { CellHolder } from '../../core/messages/cell-holder.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
-import { checkNames } from './functions/check-names.ts';
+import { checkCalls } from './functions/check-calls.ts';
 import type { CallableFunctions } from './functions/code-functions.ts';
 import { CodeTools, type ScriptArguments } from './functions/code-tools.ts';
 import { bodyOf } from './functions/script-body.ts';
@@ -76,7 +76,7 @@ export class CodeMode implements CellHolder {
     if (code !== undefined && resume !== '')
       return failed('Pass either "code", the script to run, or "resume", the run to continue. Nothing has run.');
     // A call that runs again has begun its script before: functions may have gone since.
-    const problems = code === undefined || earlierSteps(ctx) ? [] : checkNames(code, functions);
+    const problems = code === undefined || earlierSteps(ctx) ? [] : checkCalls(code, functions);
     if (problems.length > 0) {
       const places = problems.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`);
       return failed(`Nothing of the script has run.\n${places.join('\n')}`);

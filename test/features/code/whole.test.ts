@@ -47,6 +47,23 @@ test('a script pages through a mounted tool and returns what it has computed', a
   await server.close();
 });
 
+test('a script with arguments of a wrong type does nothing, and its error has the place and the declaration', async () => {
+  const { server, refunded } = gateway({ code: { effects: 'allow' } });
+  const client = await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
+  const code = 'await shop.refund({ order: 1 });\nreturn shop.refund({ order: "two" });';
+  const result = await runModern(client, { code });
+  assert.is(result.isError, true);
+  assert.match(
+    textOf(result),
+    /^Nothing of the script has run\.\nline 2, column 29: shop\.refund: expected number for "order", got "two"\. .*order\?: number/s,
+  );
+  assert.equal(refunded, []);
+  // A variable is checked when the call is made.
+  const late = await runModern(client, { code: 'const order = "two"; return shop.refund({ order });' });
+  assert.match(textOf(late), /^ToolError: Invalid arguments/);
+  await server.close();
+});
+
 test('the user approves each call that may change something, and may approve those that follow in the run', async () => {
   const { server, refunded } = gateway();
   const client = await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });

@@ -1,6 +1,6 @@
 /** Calls of unknown functions in scripts: those that are found before the script runs, and the scripts that must pass. */
 import * as assert from 'uvu/assert';
-import { checkNames } from '../../../../src/features/code/functions/check-names.ts';
+import { checkCalls } from '../../../../src/features/code/functions/check-calls.ts';
 import type { CallableFunctions } from '../../../../src/features/code/functions/code-functions.ts';
 import { NearNames } from '../../../../src/features/code/functions/near-names.ts';
 import { suite } from '../../../harness/door.ts';
@@ -21,7 +21,7 @@ const functions: CallableFunctions = {
 };
 
 const placesOf = (code: string): readonly string[] =>
-  checkNames(code, functions).map(({ name, line, column }) => `${name} ${line}:${column}`);
+  checkCalls(code, functions).map(({ name, line, column }) => `${name} ${line}:${column}`);
 
 const WRONG: readonly (readonly [code: string, ...places: string[]])[] = [
   ['return await shop.refnd({ order: 1 })', 'shop.refnd 1:14'],
@@ -84,10 +84,10 @@ for (const [why, code] of RIGHT)
   });
 
 test('suggests near names, and says of a tool that it is one', () => {
-  const [{ message = '' } = {}] = checkNames('shop.order_list()', functions);
+  const [{ message = '' } = {}] = checkCalls('shop.order_list()', functions);
   assert.is(message, 'shop.order_list is no function. Did you mean shop.orders_list?');
-  assert.match(checkNames('gh.zzz()', functions)[0]?.message ?? '', /Find it with search_functions/);
-  assert.is(checkNames('run_code("")', functions)[0]?.message, 'run_code is a tool. Call it outside of scripts.');
+  assert.match(checkCalls('gh.zzz()', functions)[0]?.message ?? '', /Find it with search_functions/);
+  assert.is(checkCalls('run_code("")', functions)[0]?.message, 'run_code is a tool. Call it outside of scripts.');
 });
 
 test('reads 64 KiB of nested calls, blocks and quotes in a bounded time', () => {
@@ -95,7 +95,7 @@ test('reads 64 KiB of nested calls, blocks and quotes in a bounded time', () => 
   for (const part of ['shop.a(', 'try{', '`${', "'a'+", 'shop.missing();', '/', '(', '"\\', 'shop', ')']) {
     const code = part.repeat(Math.ceil(most / part.length)).slice(0, most);
     const begin = processorMs();
-    checkNames(code, functions);
+    checkCalls(code, functions);
     assertFigure(processorMs() - begin, 500, `names in 64 KiB of ${part}`);
   }
 });
