@@ -76,6 +76,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
     'core/store/writes',
   ],
   events: ['features/events'],
+  hooks: ['features/hooks', '../machines/hook-delivery'],
   http: ['core/http', 'core/requests/mirrored-headers'],
   inspection: [
     'core/kernel/charts',

@@ -8,4 +8,5 @@ export const ENTRIES = {
   inspector: 'inspector/inspector',
   oauth: 'features/oauth/oauth',
   otel: 'features/telemetry/otel',
+  webhooks: 'webhooks',
 };

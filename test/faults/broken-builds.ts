@@ -15,6 +15,7 @@ import { COMMAND } from './command.ts';
 import { FLEET } from './fleet.ts';
 import { GATEWAY_FAULTS } from './gateway.ts';
 import { HANDLES } from './handles.ts';
+import { HOOKS } from './hooks.ts';
 import { HTTP } from './http.ts';
 import { INSPECTOR } from './inspector.ts';
 import { LIMITS } from './limits.ts';
@@ -41,6 +42,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...FLEET,
   ...HANDLES,
   ...MESSAGES,
+  ...HOOKS,
   ...TOOLSET,
   ...SESSIONS,
   ...TASKS,

@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../../src/core/kernel/clock.ts';
 import { CELLS } from '../../src/core/protocol/cell.ts';
 import type { Member, MemberEvents, Nodes, Peer } from '../../src/core/store/membership.ts';
 import { memoryStore } from '../../src/core/store/memory-store.ts';
-import { type Store, type StoreAnswer, StoreError, type Write } from '../../src/core/store/store.ts';
+import { type Store, type StoreAnswer, StoreError, type StoreQuery, type Write } from '../../src/core/store/store.ts';
 import { type OtherQuery, TestStore } from './test-store.ts';
 
 const BEAT_MS = 500;
@@ -113,6 +113,15 @@ class ProcessStore extends TestStore {
     this.name = `memory database, ${process.name}`;
     this.#process = process;
     this.#commit = commit;
+  }
+
+  /** In one step at the database: of several processes that claim, one succeeds. A fenced one does not. */
+  override ask(query: StoreQuery): Promise<StoreAnswer> {
+    if (query.type !== 'claim') return super.ask(query);
+    return this.#process.ask(async () => {
+      await this.#commit([]);
+      return this.inner.ask(query);
+    });
   }
 
   override write(writes: readonly Write[]): Promise<void> {

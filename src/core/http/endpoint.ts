@@ -27,6 +27,7 @@ import { HTTP_METHODS, namesStream, SSE_METHODS } from './methods-of-paths.ts';
 import type { ClusteredHost, LinkedExchange } from './other-nodes.ts';
 import { type FoundPage, PersonRoute } from './person-route.ts';
 import { RequestRate } from './request-rate.ts';
+import { receiveWebhook, type WebhookRoute } from './webhook-route.ts';
 
 /** The statuses after which a retry may succeed, and the header that says when, unless a response has its own. */
 const LATER: ReadonlySet<number> = new Set([429, 503]);
@@ -158,6 +159,8 @@ export class Endpoint implements RouteAnswers {
     // A probe that uses the address of a process need not know its names: Kubernetes sends the address of the pod.
     const address = health ? request.localAddress : undefined;
     const page = mounted || !here ? this.#people.find(asked, this.#open?.host.pages) : undefined;
+    const webhook = here && !mounted ? undefined : this.#open?.host.webhook?.(asked);
+    if (webhook) return this.#webhook(request, webhook, asked, at === -1 ? '' : url.slice(at + 1));
     const origin = request.header('origin');
     const ownForm = page !== undefined && this.#people.isOwnOrigin(origin);
     const refusal = this.#guard.check(request.header('host'), ownForm ? undefined : origin, address);
@@ -243,6 +246,21 @@ export class Endpoint implements RouteAnswers {
       if ('text' in body) show(body.text);
       else this.refuse(request, { status: 400, message: `form: expected at most ${MAX_FORM_BYTES} bytes of UTF-8` });
     });
+  }
+
+  /** Serves a sender of deliveries, which no list need name: its signature counts. */
+  #webhook(request: HttpRequest, webhook: WebhookRoute, path: string, query: string): void {
+    if (request.method !== 'POST') return this.#wrongMethod(request, 'POST');
+    const host = this.#open?.host;
+    if (!host || this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
+    const excess = this.#exchanges.excess(ANONYMOUS);
+    const busy = excess && { option: excess.option, message: excess.message, retryMs: 1_000 };
+    const tooMuch = busy ?? webhook.tooOften(networkOf(request.remoteAddress ?? ''));
+    if (tooMuch) return this.#tooMuch(request, ANONYMOUS, tooMuch);
+    if (request.response.gone) return;
+    this.#exchanges.add(ANONYMOUS);
+    request.response.listener = { closed: () => this.#exchanges.remove(ANONYMOUS), drained() {} };
+    receiveWebhook(request, webhook, { path, query, host }, this);
   }
 
   /** Serves a document of the authenticator, such as its metadata (RFC 9728 section 3). */

@@ -17,13 +17,16 @@ export type BodyFault =
   | { readonly fault: 'no room'; readonly why: string }
   | { readonly fault: 'not UTF-8' | 'cut' | 'read already' };
 
-export type Body = { readonly text: string } | BodyFault;
+/** A whole body. `bytes`: as it came, if the limits ask for it; the text is then empty. */
+export type Body = { readonly text: string; readonly bytes?: Uint8Array } | BodyFault;
 
 /** The limits of a body while it is received. */
 export interface BodyLimits {
   readonly maxMessageBytes: number;
   /** The byte quota in which the received part counts. */
   readonly retained: Quota;
+  /** The body is wanted as bytes, which may be anything. */
+  readonly raw?: true;
 }
 
 /** Maximum length of such a start, in bytes. */

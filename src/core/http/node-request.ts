@@ -58,6 +58,8 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   #plain = false;
   /** The socket's buffer is full for now. */
   #full = false;
+  /** The body is wanted as bytes. */
+  #raw = false;
   /** The received part of the body: nearly always one chunk. */
   #chunks: Buffer | Buffer[] | undefined;
   /** The received part in the byte quota, if it is large. */
@@ -150,6 +152,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     }
     let length = 0;
     this.#done = done;
+    this.#raw = limits.raw === true;
     request.on('data', (chunk: Buffer) => {
       // A rejected body is read on and discarded.
       if (!this.#done) return;
@@ -191,7 +194,8 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     if (this.large && lastLarge.get(socket) === this) lastLarge.delete(socket);
     const chunks = this.#chunks;
     const bytes = Array.isArray(chunks) ? Buffer.concat(chunks) : (chunks ?? NO_BYTES);
-    this.#finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
+    if (this.#raw) this.#finish({ text: '', bytes });
+    else this.#finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
   }
 
   #finish(body: Body): void {

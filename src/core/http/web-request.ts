@@ -82,6 +82,7 @@ export class WebRequest implements HttpRequest {
     const reader = this.#request.body?.getReader();
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
     let text = '';
+    const chunks: Uint8Array[] = [];
     let length = 0;
     while (reader) {
       const { done, value } = await reader.read();
@@ -102,10 +103,15 @@ export class WebRequest implements HttpRequest {
           return full;
         }
       }
+      if (limits.raw) {
+        chunks.push(value);
+        continue;
+      }
       const decoded = decode(() => decoder.decode(value, { stream: true }));
       if (decoded === undefined) return { fault: 'not UTF-8' };
       text += decoded;
     }
+    if (limits.raw) return { text: '', bytes: Buffer.concat(chunks) };
     const last = decode(() => decoder.decode());
     return last === undefined ? { fault: 'not UTF-8' } : { text: text + last };
   }

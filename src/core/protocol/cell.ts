@@ -63,7 +63,8 @@ export function cellOfActor(actor: string): number | undefined {
       actor.startsWith('task/') ||
       actor.startsWith('question/') ||
       actor.startsWith('run/') ||
-      actor.startsWith('schedule/')
+      actor.startsWith('schedule/') ||
+      actor.startsWith('hook/')
       ? cellAt(actor, at)
       : undefined;
   return length === HASH_LENGTH + 3 && actor[at + 2] === '.' && actor.startsWith('session/')

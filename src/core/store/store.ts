@@ -14,6 +14,7 @@ export type StoredKind =
   | 'run'
   | 'schedule'
   | 'topic'
+  | 'hook'
   | 'server';
 
 /** One change. A batch of changes becomes durable completely or not at all. */

@@ -12,6 +12,7 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   run: true,
   topic: true,
   schedule: true,
+  hook: true,
   server: true,
 };
 

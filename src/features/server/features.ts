@@ -11,6 +11,7 @@ import { events } from '../events/events.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
 import { limits } from '../guard/limits/limits.feature.ts';
+import { hooks } from '../hooks/hooks.feature.ts';
 import { machines } from '../machines/machines.feature.ts';
 import { middleware } from '../middleware/middleware.feature.ts';
 import { schedules } from '../schedules/schedules.feature.ts';
@@ -21,5 +22,5 @@ import { workers } from '../workers/workers.feature.ts';
 
 export const FEATURES: readonly Feature[] = [
   ...[cluster, workers, audit, state, asking, apps, skills, machines, tasks, events, limits, authorization, durability],
-  ...[approvals, middleware, code, mounts, schedules],
+  ...[approvals, middleware, code, mounts, schedules, hooks],
 ];

@@ -66,6 +66,9 @@ import { events } from '../events/events.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import type { AuditQuery, AuditRecord } from '../guard/audit/audit-record.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
+import type { HookOptions } from '../hooks/define-hook.ts';
+import { hooks } from '../hooks/hooks.feature.ts';
+import type { Hook } from '../hooks/registered-hooks.ts';
 import type { AnyMachine, MachineOptions, TakesInput } from '../machines/define-machine.ts';
 import type { EventSchemas, OneMachine } from '../machines/machine-types.ts';
 import { machines } from '../machines/machines.feature.ts';
@@ -429,6 +432,22 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
    */
   schedule(name: string, options: ScheduleOptions, handler: ScheduleHandler): RegisteredSchedule {
     return this.#service(schedules).define(name, options, handler);
+  }
+
+  /**
+   * Receives the webhooks of another service at a path of the HTTP transport. A delivery is verified, then stored, then answered with
+   * 200; its handler runs after that, at least once, also after a crash. See docs/webhooks.md.
+   *
+   * @param path as the sender requests it, without a slash at its end
+   * @throws {DefinitionError} for a path that is none or is taken, or an invalid option
+   * @example
+   * server.webhook('/hooks/github', {
+   *   verify: github({ secret: process.env.GITHUB_SECRET }),
+   *   to: ({ type, body }) => console.error(type, body),
+   * });
+   */
+  webhook(path: string, options: HookOptions): Hook {
+    return this.#service(hooks).register(path, options);
   }
 
   /**

@@ -96,6 +96,7 @@ const USES: Readonly<Record<string, string>> = {
   templates: "server.resource('a://{id}', () => '');",
   apps: "server.app('a', { html: '<!doctype html>' });",
   authorization: 'server.authorize(() => true);',
+  hooks: "server.webhook('/a', { verify: () => undefined, to: () => {} });",
   http: "await server.fetch(new Request('http://localhost/'));",
   limits: "server.tool('t', { limits: { perDay: 9 } }, () => 1);",
   machines: "server.machine('m', require('xstate').createMachine({ on: { a: {} } }), { events: { a: true } });",

@@ -1,0 +1,107 @@
+/** The options of a webhook, with their checks, and what its author receives. */
+import { describe, type JsonValue } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
+import { DefinitionError } from '../../core/registry/definition-checks.ts';
+import type { HookVerifier } from './hook-request.ts';
+
+/** A delivery as its handler receives it. */
+export interface HookDelivery {
+  /** The path of the webhook. */
+  readonly path: string;
+  /** The id by which the sender knows it; the `key` if it has none. */
+  readonly id: string;
+  /**
+   * The name of the delivery, of 43 characters: the same for each attempt, and for each repeat of the sender. A handler that must do
+   * something once passes it on as an idempotency key. A delivery that a person sends again has another one.
+   */
+  readonly key: string;
+  /** The kind of the delivery, such as `push`, as far as the verifier knows it. */
+  readonly type: string | undefined;
+  /** JSON, the fields of a form as an object of texts, or a text; undefined for a body of another type. */
+  readonly body: JsonValue | undefined;
+  /** The body as it came. */
+  readonly raw: Uint8Array;
+  /** The time of its arrival, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** The circumstances of one attempt. */
+export interface HookAttempt {
+  /** From 1. Above 1, an earlier attempt has failed, or its process has ended while it ran. */
+  readonly attempt: number;
+  /** Aborted when the attempt has taken `timeoutMs`, and when the server stops. */
+  readonly signal: AbortSignal;
+}
+
+/** The options of a webhook. */
+export interface HookOptions {
+  /** Decides whether a request is genuine, such as `github({ secret })` of `troupe/webhooks`. */
+  readonly verify: HookVerifier;
+  /**
+   * Handles a delivery, after the sender has its answer. It runs at least once: again if it throws, and if its process ends while it
+   * runs. Each time the delivery has the same `key`.
+   */
+  to(delivery: HookDelivery, attempt: HookAttempt): unknown;
+  /** Maximum number of attempts, from 1 to 50. Default 10: over 36 minutes. Then the delivery is a dead letter. */
+  readonly attempts?: number;
+  /** Milliseconds until the second attempt; each further wait is twice as long, at most 15 minutes. Default 5,000. */
+  readonly retryMs?: number;
+  /** Milliseconds in which an attempt must return. Default 60,000. */
+  readonly timeoutMs?: number;
+  /** Maximum number of deliveries of this webhook that a node handles at a time, from 1 to 256. Default 8; 1 keeps the order of arrival. */
+  readonly concurrency?: number;
+  /** Longest body, in bytes, at most 4 MiB. Default 1 MiB. A longer one gets 413. */
+  readonly maxBytes?: number;
+  /** Requests of one address a second, and at once; of IPv6, of one /64 network. Default `{ perSecond: 100, burst: 1_000 }`. Beyond, 429. */
+  readonly rate?: { readonly perSecond: number; readonly burst: number };
+}
+
+/** A webhook with its path and its defaults. */
+export interface DefinedHook extends Required<HookOptions> {
+  readonly path: string;
+}
+
+const MIB = 1024 ** 2;
+const DEFAULTS = {
+  attempts: 10,
+  retryMs: 5_000,
+  timeoutMs: 60_000,
+  concurrency: 8,
+  maxBytes: MIB,
+  rate: { perSecond: 100, burst: 1_000 },
+} as const;
+
+const wholeTo = (most: number): option.Check =>
+  option.expected(`a whole number from 1 to ${most}`, (value) => option.isWhole(value, 1, most));
+const isRateNumber = (value: unknown): boolean => Number.isFinite(value) && Number(value) > 0;
+
+const ROWS: option.Rows<HookOptions> = {
+  verify: option.needed(option.expected('a verifier such as github({ secret }) of troupe/webhooks', option.isFunction)),
+  to: option.needed(option.functional),
+  attempts: wholeTo(50),
+  retryMs: option.duration,
+  timeoutMs: option.duration,
+  concurrency: wholeTo(256),
+  maxBytes: wholeTo(4 * MIB),
+  rate: option.group('{ perSecond, burst }', {
+    perSecond: option.needed(option.expected('a number above 0', isRateNumber)),
+    burst: option.needed(
+      option.expected('a number of at least 1', (value) => isRateNumber(value) && Number(value) >= 1),
+    ),
+  }),
+};
+
+/** The paths that a server over HTTP serves itself. */
+const OWN_PATHS = ['/', '/mcp', '/sse', '/healthz', '/readyz'];
+
+/** @throws {DefinitionError} for a path that is none or is taken, and for an invalid option */
+export function defineHook(path: string, given: HookOptions, taken: (path: string) => boolean): DefinedHook {
+  if (typeof path !== 'string' || !/^(?:\/[\w\-.~!$&'()*+,;=:@%]+)+$/.test(path) || OWN_PATHS.includes(path))
+    throw new DefinitionError(
+      `webhook: path: expected a path such as "/hooks/github", without a slash at its end, got ${describe(path)}`,
+    );
+  const label = `webhook "${path}"`;
+  if (taken(path)) throw new DefinitionError(`${label}: there is a webhook with this path. Choose another one`);
+  option.check(`${label}: `, given, ROWS, DefinitionError);
+  return { ...DEFAULTS, ...option.withoutUndefined(given), path, to: given.to, verify: given.verify };
+}
