@@ -2,7 +2,7 @@
 
 import { type Auth, authOf } from '../messages/auth.ts';
 import { describe, isJsonObject, isObject, isWellFormed, type JsonObject } from '../protocol/json.ts';
-import { ANONYMOUS, LOCAL } from '../protocol/principals.ts';
+import { ANONYMOUS, LOCAL, PROGRAM } from '../protocol/principals.ts';
 import { areScopes, problemOfScopes } from '../protocol/scopes.ts';
 
 /** The part of a request that an authenticator receives. */
@@ -183,6 +183,7 @@ export class FunctionAuthenticator implements HttpAuthenticator {
  */
 export function callerOf(auth: Auth): Auth | undefined {
   if (auth.principal === LOCAL) throw new Error(`"${LOCAL}" is reserved for clients over stdio and sockets`);
+  if (auth.principal === PROGRAM) throw new Error(`"${PROGRAM}" is reserved for the program of this server`);
   if (typeof auth.principal !== 'string' || auth.principal === '')
     throw new TypeError(`http: auth: expected a principal's name, got ${describe(auth.principal)}`);
   if (auth.principal === ANONYMOUS) return undefined;

@@ -106,6 +106,8 @@ export interface Limits {
    */
   readonly maxHandles: number;
   readonly maxHandlesPerPrincipal: number;
+  /** Maximum number of instances of one machine that several principals share. */
+  readonly maxInstancesPerMachine: number;
   /** Milliseconds: the maximum lifetime of a handle. */
   readonly handleTtlMs: number;
   /** Milliseconds until an unused handle expires that waits for nothing. */
@@ -248,6 +250,7 @@ export const DEFAULT_LIMITS: Limits = {
   maxTasksPerPrincipal: 1_000,
   maxHandles: 100_000,
   maxHandlesPerPrincipal: 1_000,
+  maxInstancesPerMachine: 10_000,
   handleTtlMs: 7 * 86_400_000,
   handleIdleMs: 86_400_000,
   handleAnonymousTtlMs: 3_600_000,

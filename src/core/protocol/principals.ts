@@ -9,3 +9,6 @@ export const ANONYMOUS = 'anonymous';
  * contain the user id, so that data stays reachable on another machine; `http.authenticate` may not return it.
  */
 export const LOCAL = 'local user';
+
+/** The program itself, as the sender of events to instances of machines. No client can be it. */
+export const PROGRAM = 'program';

@@ -5,7 +5,9 @@ import { Cluster, DatabaseClock } from './cluster.ts';
 import { problemOfCluster } from './cluster-options.ts';
 import { type ClusterService, nodeParts } from './node-parts.ts';
 
-const ALONE: FeatureParts<ClusterService> = { service: { shared: false, report: () => undefined } };
+const ALONE: FeatureParts<ClusterService> = {
+  service: { shared: false, report: () => undefined, calls: undefined },
+};
 
 export const cluster: Feature<ClusterService> = {
   name: 'cluster',

@@ -1,9 +1,11 @@
 /** The parts of the cluster's feature that a node has. */
 import { InspectedHops } from '../../core/kernel/inspection/inspected-hops.ts';
+import type { NodeCalls } from '../../core/messages/node-calls.ts';
 import type { Core, FeatureParts } from '../../core/server/feature.ts';
 import { asking } from '../asking/asking.feature.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import type { ClusterReport } from './cluster-report.ts';
+import { LinkedCalls } from './linked-calls.ts';
 import type { ClusterParts } from './node-links.ts';
 import { PlacedRequests } from './placed-requests.ts';
 import { RemoteChanges } from './remote-changes.ts';
@@ -13,6 +15,8 @@ export interface ClusterService {
   readonly shared: boolean;
   /** The cluster as this node sees it; undefined without the option. */
   report(): ClusterReport | undefined;
+  /** Calls between nodes; undefined if this server owns all cells. */
+  readonly calls: NodeCalls | undefined;
 }
 
 /** A node of a cluster whose other parts are elsewhere. */
@@ -21,7 +25,7 @@ export function nodeParts(
   { cells, links }: ClusterParts,
   node?: ClusterNode,
 ): FeatureParts<ClusterService> {
-  const { limits, storage, system } = core;
+  const { limits, quotas, storage, system } = core;
   system.ids.chooseBy(cells);
   const remote = new RemoteChanges({
     ...{ clock: system.clock, gatherMs: limits.gatherMs, link: links.link },
@@ -29,8 +33,9 @@ export function nodeParts(
     placeOf: (cell) => links.placeOf(cell),
   });
   links.tellOf(remote);
+  const calls = new LinkedCalls({ nodes: links, clock: system.clock, limits, retained: quotas.retained });
   return {
-    service: { shared: true, report: () => node?.report() },
+    service: { shared: true, report: () => node?.report(), calls },
     listens: remote,
     changes: (subscriptions) => remote.around(subscriptions),
     placement: () =>

@@ -124,9 +124,9 @@ export class Activation implements InputsOwner {
     const { limits } = this.#host;
     const snapshot = serializeSnapshot(this.hosted.persisted(), limits.maxDepth + NESTING);
     const { entries } = this.hosted;
-    const { used, trace } = this.#entry;
+    const { used, trace, key } = this.#entry;
     const { sent, inbox } = this.messages;
-    const text = writeStored({ snapshot, turn, used, entries, failure, trace, sent, inbox });
+    const text = writeStored({ snapshot, turn, used, entries, failure, trace, key, sent, inbox });
     if (text.length <= limits.maxHandleLength) {
       this.bytes = bytesOf(text, snapshot);
       return text;

@@ -21,11 +21,11 @@ export class ChangeListeners {
 
   /** Reports a change. Only a listener that needs the view calls `view`. */
   changed(
-    { name: machine, handle, principal }: HandleRecord,
+    { name: machine, handle, principal, key }: HandleRecord,
     type: HandleChange['type'],
     view: () => HandleView,
   ): void {
-    this.#notify({ type, machine, handle, principal, view });
+    this.#notify({ type, machine, handle, principal, key, view });
   }
 
   /**
@@ -33,12 +33,12 @@ export class ChangeListeners {
    *
    * @param date now, in milliseconds since 1970
    */
-  expired({ handle, name: machine, created, principal }: HandleRecord, date: number): void {
+  expired({ handle, name: machine, created, principal, key }: HandleRecord, date: number): void {
     const createdAt = isoOf(created);
     const now = isoOf(Math.round(date));
     const none = { state: null, view: undefined, accepts: [], version: 0 };
     this.#notify({
-      ...{ type: 'gone', machine, handle, principal },
+      ...{ type: 'gone', machine, handle, principal, key },
       view: () => ({ handle, machine, status: 'ended', ...none, created: createdAt, expires: now }),
     });
   }

@@ -1,14 +1,16 @@
 /** The options of a machine whose instances live behind handles, and `defineMachine` for modules that are discovered. */
 
 import type { AnyStateMachine, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
+import type { Auth } from '../../core/messages/auth.ts';
 import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
 import type { Icon, ToolAnnotations } from '../../core/protocol/types.ts';
 import { DEFINED, type Defined } from '../../core/registry/define.ts';
 import type { AuthorSchema, Infer, MaybeInput, ObjectSchema } from '../../core/schema/schema-types.ts';
 import type { Translations, ViewLabels, ViewWords } from '../apps/view-texts.ts';
 import type { CallLimits } from '../guard/limits/call-limits.ts';
+import type { AnyRoles, CreateOption, MachineKey, RolesOption } from './key-options.ts';
 import type { Migrated, OldInstance } from './machine-definition.ts';
-import type { EventSchemas, OneMachine } from './machine-types.ts';
+import type { Added, EventSchemas, MachineInput, OneMachine } from './machine-types.ts';
 
 declare module '../../core/server/options.ts' {
   interface ServerOptions {
@@ -44,6 +46,8 @@ export interface MachineOptions<
   E extends EventSchemas = EventSchemas,
   V = unknown,
   Single extends boolean = boolean,
+  K extends MachineKey | undefined = MachineKey | undefined,
+  C extends CreateOption | undefined = CreateOption | undefined,
 > {
   /** The display name. */
   readonly title?: string | undefined;
@@ -62,7 +66,27 @@ export interface MachineOptions<
    * The events that clients may send, by type. All other events are rejected, and so are XState's own. The schema describes
    * the other members of the event. A description in the schema is shown to the model; otherwise that of the transition is.
    */
-  readonly events: E & EventsFit<M, E>;
+  readonly events: E & EventsFit<M, E, K>;
+  /**
+   * Gives each instance a key: one for each `'principal'`, `'tenant'` or `'session'`, or for each value of an argument. The tools then
+   * take no handle, and the instance of a key exists once in all nodes. Default: unguessable handles. See docs/keys.md.
+   */
+  readonly key?: K;
+  /**
+   * The instance of a key is created by its first accepted event (`'event'`, the default), by the tool `<name>_create` alone
+   * (`'create'`), or by an event of a caller for whom a function returns true.
+   */
+  readonly create?: C;
+  /** The roles of the callers of an instance. Required for a key by argument, because a name is not a permission. */
+  readonly roles?: RolesOption<M, keyof E & string> | undefined;
+  /**
+   * Returns the tenant of a caller, for `key: 'tenant'`; undefined for a caller without one.
+   *
+   * @example tenant: (auth) => auth.claims.org
+   */
+  tenant?(auth: Auth): unknown;
+  /** The instance of a key does not expire before its final state. Default false. */
+  readonly keep?: boolean | undefined;
   /** The schema of the machine's input, which becomes the arguments of `<name>_create`. Default: any object. */
   readonly input?: (I & ObjectSchema<I>) | undefined;
   /** Returns the JSON data of an instance to show to clients. Default: only its state. */
@@ -121,10 +145,12 @@ export interface MachineDefinition<
   E extends EventSchemas = EventSchemas,
   V = unknown,
   Single extends boolean = boolean,
-> extends MachineOptions<M, I, E, V, Single> {
+  K extends MachineKey | undefined = MachineKey | undefined,
+  C extends CreateOption | undefined = CreateOption | undefined,
+> extends MachineOptions<M, I, E, V, Single, K, C> {
   /** The prefix of the names of its tools: `<name>_create`, `<name>_<event>`, `<name>_get`, `<name>_list`, `<name>_end`. */
   readonly name: string;
-  readonly machine: M & TakesInput<M, Infer<I>>;
+  readonly machine: M & TakesInput<M, MachineInput<I, K>>;
 }
 
 /** Produces a type error that names the input which the machine requires and the schema does not provide. */
@@ -132,11 +158,11 @@ export type TakesInput<M extends AnyStateMachine, Args> =
   Args extends InputFrom<M> ? unknown : { readonly 'its input, which the schema does not give': InputFrom<M> };
 
 /** Produces a type error that names the event which the machine does not have, or the members which the schema does not provide. */
-type EventsFit<M extends AnyStateMachine, E> = {
+type EventsFit<M extends AnyStateMachine, E, K> = {
   readonly [T in keyof E]: string extends EventFrom<M>['type']
     ? E[T]
     : T extends EventFrom<M>['type']
-      ? MembersFit<Omit<Extract<EventFrom<M>, { readonly type: T }>, 'type'>, E[T]>
+      ? MembersFit<Omit<Extract<EventFrom<M>, { readonly type: T }>, Added<K>>, E[T]>
       : { readonly 'no event of the machine, which has': EventFrom<M>['type'] };
 };
 
@@ -145,11 +171,13 @@ type MembersFit<Members, S> = (S extends AuthorSchema ? Infer<S> : object) exten
   : { readonly 'its other members, which the schema does not give': Members };
 
 /** A machine of any types, as the runtime handles it. */
-export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes' | 'limits'> {
+export interface AnyMachine
+  extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes' | 'limits' | 'roles'> {
   readonly name: string;
   readonly machine: AnyStateMachine;
   readonly events: EventSchemas;
   view?(snapshot: never): unknown;
+  readonly roles?: AnyRoles | undefined;
   readonly annotations?: Readonly<Partial<Record<string, ToolAnnotations>>> | undefined;
   readonly eventScopes?: Readonly<Partial<Record<string, readonly string[]>>> | undefined;
   readonly limits?: Readonly<Partial<Record<string, CallLimits>>> | undefined;
@@ -167,8 +195,10 @@ export function defineMachine<
   const E extends EventSchemas = EventSchemas,
   V = unknown,
   const Single extends boolean = false,
+  const K extends MachineKey | undefined = undefined,
+  const C extends CreateOption | undefined = undefined,
 >(
-  definition: MachineDefinition<M, I, E, V, Single> & { readonly name: N },
-): Defined<'machine', MachineDefinition<M, I, E>, OneMachine<N, M, I, E, V, Single>> {
+  definition: MachineDefinition<M, I, E, V, Single, K, C> & { readonly name: N },
+): Defined<'machine', MachineDefinition<M, I, E>, OneMachine<N, M, I, E, V, Single, K, C>> {
   return { ...definition, [DEFINED]: 'machine' };
 }

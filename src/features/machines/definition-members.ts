@@ -4,6 +4,7 @@ import * as option from '../../core/protocol/option-rows.ts';
 import { problemOfScopes } from '../../core/protocol/scopes.ts';
 import { type Checks, DESCRIBED, milliseconds, statechart } from '../../core/registry/definition-checks.ts';
 import { isCallLimit, problemOfLimits } from '../guard/limits/call-limits.ts';
+import { KEY_MEMBERS } from './key-options.ts';
 
 const eventScopes: option.Check = (value) => {
   if (!isObject(value)) return `expected an object: the scopes of each event, got ${describe(value)}`;
@@ -47,4 +48,5 @@ export const MACHINE_MEMBERS: Checks = {
   eventScopes,
   timeoutMs: milliseconds,
   limits,
+  ...KEY_MEMBERS,
 };

@@ -12,6 +12,7 @@ import { HandleError } from './handle-error.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf, recordOf } from './handle-record.ts';
 import { Instance } from './instance.actor.ts';
 import type { InstanceDirectory, InstanceServices } from './instance-services.ts';
+import { Deactivating } from './load-instance.ts';
 import { OUT_TIMER } from './messages/out-message.ts';
 
 /** Number of rows per read. */
@@ -110,12 +111,22 @@ export class HandleDirectory implements InstanceDirectory {
   /**
    * Reserves the quota for a new handle, including the bytes of its input.
    *
+   * @param shared true if its machine has a limit of its own, because the principal is none of a caller
    * @throws {HandleError} `busy` if there are too many handles or they hold too many bytes
    */
-  reserveHandle(principal: string, session: string | undefined, bytes: number): Footprint {
-    const { handles, retained } = this.#host.quotas;
-    if (handles.excess(principal)?.limit === 'total') this.#expireAll();
-    const full = handles.excess(principal);
+  reserveHandle(principal: string, session: string | undefined, bytes: number, shared = false): Footprint {
+    const { limits, quotas } = this.#host;
+    const { handles, retained } = quotas;
+    const excess = (): Excess | undefined => {
+      const full = handles.excess(principal);
+      if (!shared || full?.limit === 'total') return full;
+      const [has, max] = [handles.of(principal), limits.maxInstancesPerMachine];
+      const option = 'limits.maxInstancesPerMachine';
+      const message = `there are ${has} of at most ${max} instances of this machine (the server's option is ${option})`;
+      return has < max ? undefined : { limit: 'principal', option, message };
+    };
+    if (excess()?.limit === 'total') this.#expireAll();
+    const full = excess();
     if (full) throw this.#tooMany(full);
     let footprint = Footprint.reserve(retained, principal, session, bytes);
     if ('limit' in footprint && this.#hibernateIdle(undefined))
@@ -258,6 +269,19 @@ export class HandleDirectory implements InstanceDirectory {
     // Its data is no longer read. A durable store deletes it on its own when it expires.
     if (!store.durable) this.#deleteStored(entry);
     listeners.expired(entry, date());
+  }
+
+  /**
+   * Removes an instance that has ended, to make room for a new one of its key.
+   *
+   * @throws {HandleError} `busy` while it is still in use
+   */
+  replace(entry: HandleRecord): void {
+    const instance = this.#loaded.get(entry);
+    if (instance && !instance.idle) throw new Deactivating();
+    instance?.leave('a new instance has its key');
+    // The store writes in this order: what follows is not deleted.
+    this.#remove(entry);
   }
 
   /** Handles a machine that was replaced or withdrawn: its instances leave memory and are activated again from the store. */

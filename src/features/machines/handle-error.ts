@@ -18,7 +18,18 @@ type HandleFault =
   /** The change could not be made durable. */
   | 'storage';
 
+const FAULTS: readonly unknown[] = ['unknown', 'expired', 'refused', 'ended', 'failed', 'busy', 'storage'];
+const HELPFUL_TOOLS: readonly unknown[] = ['get', 'list', 'create'];
+
 type HelpfulTool = 'get' | 'list' | 'create';
+
+export function isHandleFault(value: unknown): value is HandleFault {
+  return FAULTS.includes(value);
+}
+
+export function isHelpfulTool(value: unknown): value is HelpfulTool {
+  return HELPFUL_TOOLS.includes(value);
+}
 
 export class HandleError extends Error {
   override readonly name = 'HandleError';

@@ -4,8 +4,11 @@ import type { JsonObject, JsonValue } from '../../core/protocol/json.ts';
 /** The origin of an event or an answer: a person in a view, the client's own dialog, or a call of the model. */
 export type ActedBy = 'view' | 'client' | 'model';
 
+/** The same of an instance that may not exist. `absent`: there is none of this key. */
+export type HandleStatus = LiveStatus | 'absent';
+
 /** The lifecycle status of an instance, besides the state of its machine. */
-export type HandleStatus =
+export type LiveStatus =
   /** The instance accepts events. */
   | 'active'
   /** Its machine has reached its final state. */
@@ -19,6 +22,8 @@ export type HandleStatus =
 export interface HandleView {
   /** Opaque and unguessable: at least 128 random bits. */
   readonly handle: string;
+  /** Its key, if the instances of its machine have one. */
+  readonly key?: string;
   /** The name of its machine. */
   readonly machine: string;
   readonly status: HandleStatus;
@@ -37,7 +42,7 @@ export interface HandleView {
   /** The final output if it is done; the reason if it has failed. */
   readonly output?: JsonValue;
   readonly failure?: string;
-  /** ISO 8601. `expires` is the earlier of the end of its lifetime and the end of its idle time. */
+  /** ISO 8601. `expires` is the earlier of the end of its lifetime and the end of its idle time; empty if it has none. */
   readonly created: string;
   readonly expires: string;
   /** The changes by a person in a view that the model has not seen, oldest first. Absent if there are none. */

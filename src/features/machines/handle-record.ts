@@ -4,7 +4,7 @@ import type { Limits } from '../../core/kernel/limits.ts';
 import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { ActorRow } from '../../core/store/store.ts';
 import type { Footprint } from './footprint.ts';
-import type { HandleCourse, HandleStatus } from './handle-messages.ts';
+import type { HandleCourse, LiveStatus } from './handle-messages.ts';
 import type { MachineKind } from './machine-definition.ts';
 
 /** All dates are milliseconds since 1970. */
@@ -14,15 +14,18 @@ export interface HandleRecord {
   readonly id: string;
   /** The name of its machine. */
   readonly name: string;
+  /** Its owner, to which it counts. Of an instance that several principals share, a text that is none of theirs. */
   readonly principal: string;
+  /** Its key; undefined without one, and until its instance was in memory. */
+  key: string | undefined;
   readonly created: number;
   /** Date of the last use. */
   used: number;
-  status: HandleStatus;
+  status: LiveStatus;
   /** The id in the log under which its machine failed in this process. */
   incident: string | undefined;
   /** The status in the store. */
-  written: HandleStatus;
+  written: LiveStatus;
   /** Its invocations are running: the instance is activated after a restart without a call. */
   atWork: boolean;
   /** Something will continue it without a use: a delay, an invocation, or the answer to a question. It is then not idle. */
@@ -73,14 +76,31 @@ export function handleAddress({ name, handle }: Pick<HandleRecord, 'name' | 'han
   return `handle/${name}/${handle.slice(0, 8)}`;
 }
 
+/** The principal to which the instance of a tenant counts. */
+export function tenantOwner(tenant: string): string {
+  return `tenant ${tenant}`;
+}
+
+/** The principal to which all instances of a machine count that several principals share. */
+export function sharedOwner(machine: string): string {
+  return `key ${machine}`;
+}
+
+/** The resource of an instance with a key. */
+export function keyUri(machine: string, key: string): string {
+  return handleUri(machine, encodeURIComponent(key));
+}
+
 /** The lifetime of the handles of a machine, from the machine's options and the server's limits. */
 interface Lifetime {
   readonly ttlMs: number;
   readonly idleMs: number;
+  /** It does not expire while it is active, and afterwards for want of use only. */
+  readonly keep: boolean;
 }
 
 export function lifetimeOf(
-  kind: Pick<MachineKind, 'ttlMs' | 'idleMs'> | undefined,
+  kind: Pick<MachineKind, 'ttlMs' | 'idleMs' | 'keyed'> | undefined,
   principal: string,
   limits: Limits,
 ): Lifetime {
@@ -89,16 +109,21 @@ export function lifetimeOf(
     ttlMs: principal === ANONYMOUS ? Math.min(ttlMs, limits.handleAnonymousTtlMs) : ttlMs,
     // An author who asks for a longer life wants it also without use.
     idleMs: kind?.idleMs ?? Math.max(kind?.ttlMs ?? 0, limits.handleIdleMs),
+    keep: kind?.keyed?.keep === true && principal !== ANONYMOUS,
   };
 }
 
-/** Returns the date at which a handle expires. */
-export function deadlineOf({ created, used, pending }: HandleRecord, { ttlMs, idleMs }: Lifetime): number {
+/** Returns the date at which a handle expires; infinite for never. */
+export function deadlineOf(
+  { created, used, pending, status }: Pick<HandleRecord, 'created' | 'used' | 'pending' | 'status'>,
+  { ttlMs, idleMs, keep }: Lifetime,
+): number {
+  if (keep) return status === 'active' ? Number.POSITIVE_INFINITY : used + idleMs;
   return pending ? created + ttlMs : Math.min(created + ttlMs, used + idleMs);
 }
 
 /** The milliseconds for which an expired handle is remembered: not longer than it may live, so that short lives leave little behind. */
-function rememberedMs({ ttlMs }: Lifetime, limits: Limits): number {
+function rememberedMs({ ttlMs }: Pick<Lifetime, 'ttlMs'>, limits: Limits): number {
   return Math.min(limits.handleRememberMs, ttlMs);
 }
 
@@ -106,15 +131,20 @@ function rememberedMs({ ttlMs }: Lifetime, limits: Limits): number {
  * Returns the date at which the store may delete the handle. It leaves room for uses that are not written, and for reporting
  * that the handle has expired.
  */
-function forgottenAt(entry: HandleRecord, { ttlMs, idleMs }: Lifetime, limits: Limits): number {
-  const { created, used, pending } = entry;
-  const life = pending ? created + ttlMs : Math.min(created + ttlMs, used + idleMs + Math.ceil(idleMs / LAG));
-  return life + rememberedMs({ ttlMs, idleMs }, limits);
+function forgottenAt(entry: HandleRecord, { ttlMs, idleMs, keep }: Lifetime, limits: Limits): number {
+  const { created, used, pending, status } = entry;
+  const lag = Math.ceil(idleMs / LAG);
+  if (keep)
+    return (status === 'active' ? Number.POSITIVE_INFINITY : used + idleMs + lag) + rememberedMs({ ttlMs }, limits);
+  const life = pending ? created + ttlMs : Math.min(created + ttlMs, used + idleMs + lag);
+  return life + rememberedMs({ ttlMs }, limits);
 }
 
 /** Returns whether the store would delete the handle too early. */
 export function isStale(entry: HandleRecord, lifetime: Lifetime, limits: Limits): boolean {
-  const needed = Math.min(deadlineOf(entry, lifetime), entry.created + lifetime.ttlMs) + rememberedMs(lifetime, limits);
+  const deadline = deadlineOf(entry, lifetime);
+  const life = lifetime.keep ? deadline : Math.min(deadline, entry.created + lifetime.ttlMs);
+  const needed = life + rememberedMs(lifetime, limits);
   return entry.forgotten < needed;
 }
 
@@ -129,7 +159,7 @@ export function rowOf(entry: HandleRecord, lifetime: Lifetime, limits: Limits): 
     principal: entry.principal,
     status: statusOf(entry),
     created: entry.created,
-    expires: entry.forgotten,
+    expires: Number.isFinite(entry.forgotten) ? entry.forgotten : undefined,
   };
 }
 
@@ -144,13 +174,15 @@ export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, foot
   const { idleMs } = lifetime;
   const known = status === 'done' || status === 'failed' || status === 'ended' ? status : 'active';
   const pending = status === AT_WORK || status === PENDING;
+  const lastUsed = Number.isFinite(expires) ? expires - rememberedMs(lifetime, limits) - idleMs : created;
   return {
     handle: id.slice(actorId(name, '').length),
     id,
     name,
     principal,
+    key: undefined,
     created,
-    used: pending ? created : Math.max(created, expires - rememberedMs(lifetime, limits) - idleMs),
+    used: pending ? created : Math.max(created, lastUsed),
     status: known,
     incident: undefined,
     written: known,

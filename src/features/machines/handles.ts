@@ -3,8 +3,9 @@
 import { isoOf, steadyDate, timersOf } from '../../core/kernel/clock.ts';
 import { durationOf } from '../../core/kernel/duration.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
+import { ownCalls } from '../../core/messages/node-calls.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
-import { messageOf } from '../../core/protocol/json.ts';
+import { isJsonObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import { warnOfUntestedXState } from '../../core/registry/xstate-copy.ts';
 import { running } from '../../core/requests/running.ts';
@@ -25,10 +26,20 @@ import {
   lifetimeOf,
   noteUnseen,
   rowOf,
+  sharedOwner,
 } from './handle-record.ts';
 import { IdempotentCalls } from './idempotent-calls.ts';
 import type { HandlesOptions } from './instance-services.ts';
-import { Deactivating, damagedHandle, MovedElsewhere, unknownHandle } from './load-instance.ts';
+import type { KeyedAnswer, KeyedOperation } from './keyed-calls.ts';
+import {
+  isKeyed,
+  KeyedInstances,
+  type KeyedMachine,
+  type OwnInstances,
+  ownerOfKey,
+  viewIn,
+} from './keyed-instances.ts';
+import { Deactivating, damagedHandle, MovedElsewhere, unknownHandle, unknownKey } from './load-instance.ts';
 import { checkDelays, checkKind, cutLife } from './machine-checks.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
 import type { OutMessage } from './messages/out-message.ts';
@@ -47,7 +58,7 @@ const DEFAULT_PAGE = 50;
 /** Number of attempts for a call whose instance is leaving memory. */
 const TRIES = 3;
 
-export class Handles {
+export class Handles implements OwnInstances {
   readonly #options: HandlesOptions;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   readonly #date: () => number;
@@ -57,6 +68,7 @@ export class Handles {
   readonly #outboxes: Outboxes;
   readonly #directory: HandleDirectory;
   readonly #idempotent: IdempotentCalls;
+  readonly #keyed: KeyedInstances;
   /** The definitions whose lifetimes were compared with the limit for anonymous clients. */
   readonly #shortLived = new WeakSet<MachineKind>();
   #stopped = false;
@@ -84,6 +96,12 @@ export class Handles {
       listeners: this.#listeners,
     });
     this.#idempotent = new IdempotentCalls(options.store);
+    const { limits, store, calls = ownCalls() } = options;
+    this.#keyed = new KeyedInstances({
+      ...{ system, limits, store, date, calls, own: this },
+      ...{ directory: this.#directory, idempotent: this.#idempotent },
+      kindOf: (name) => this.#machines.kindOf(name),
+    });
   }
 
   /**
@@ -111,7 +129,7 @@ export class Handles {
    * @throws {HandleError}
    */
   async create(name: string, input: unknown, caller: Caller, options: SendOptions = {}): Promise<HandleView> {
-    const kind = this.#machines.kindOf(name);
+    const kind = this.#unkeyed(name);
     const fault = notSerializable(input, this.#options.limits.maxDepth);
     if (fault !== undefined) throw new HandleError('refused', `the input of a new "${name}": ${fault}`);
     const scope = creatorOf(name, caller, options.idempotencyKey);
@@ -128,12 +146,13 @@ export class Handles {
   async #create(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
     if (this.#stopped) throw new Deactivating();
     const handle = this.#options.system.ids.ofHandle(caller.ctx?.session?.id, caller.principal);
-    if (reply.length === 0) return this.#createInstance(kind, handle, input, caller, []);
+    if (reply.length === 0)
+      return this.#createInstance(kind, { handle, principal: caller.principal }, input, caller, []);
     const expires = this.#date() + this.#options.limits.replyTtlMs;
     const counted = this.#reserveReply(caller, handle, expires);
     try {
       const more = reply.map((writeOf): Write => writeOf(handle, expires));
-      return await this.#createInstance(kind, handle, input, caller, more);
+      return await this.#createInstance(kind, { handle, principal: caller.principal }, input, caller, more);
     } catch (error) {
       counted.release();
       throw error;
@@ -142,19 +161,22 @@ export class Handles {
 
   async #createInstance(
     kind: MachineKind,
-    handle: string,
+    { handle, principal, key }: Pick<HandleRecord, 'handle' | 'principal'> & { readonly key?: string },
     input: unknown,
     caller: Caller,
     more: readonly Write[],
   ): Promise<HandleView> {
-    if (caller.principal === ANONYMOUS) this.#warnOfShortLife(kind);
-    const footprint = this.#directory.reserveHandle(caller.principal, caller.ctx?.session?.id, heapBytes(input));
+    if (principal === ANONYMOUS) this.#warnOfShortLife(kind);
+    const shared = key !== undefined && principal === sharedOwner(kind.name);
+    const session = caller.session ?? caller.ctx?.session?.id;
+    const footprint = this.#directory.reserveHandle(principal, session, heapBytes(input), shared);
     const now = this.#date();
     const entry: HandleRecord = {
       handle,
       id: actorId(kind.name, handle),
       name: kind.name,
-      principal: caller.principal,
+      principal,
+      key,
       created: Math.round(now),
       used: now,
       status: 'active',
@@ -173,6 +195,90 @@ export class Handles {
       this.#directory.remove(entry);
       throw error;
     }
+  }
+
+  /** Creates the instance of a key. See {@link OwnInstances}. */
+  createOf(kind: KeyedMachine, handle: string, key: string, input: JsonObject, caller: Caller): Promise<HandleView> {
+    if (this.#stopped) return Promise.reject(new Deactivating());
+    const fault = notSerializable(input, this.#options.limits.maxDepth);
+    if (fault !== undefined)
+      return Promise.reject(new HandleError('refused', `the input of a new "${kind.name}": ${fault}`));
+    return this.#createInstance(kind, { handle, key, principal: ownerOfKey(kind, key, caller) }, input, caller, []);
+  }
+
+  /** Serves an operation on an instance of this node. See {@link OwnInstances}. */
+  callOn(
+    entry: HandleRecord,
+    operation: Exclude<KeyedOperation, { readonly type: 'create' }>,
+    caller: Caller,
+    key: string | undefined,
+  ): Promise<KeyedAnswer> {
+    switch (operation.type) {
+      case 'event':
+        return this.#call(entry, { type: 'event', event: operation.event, key, message: operation.message }, caller);
+      case 'look':
+        return this.#look(entry, caller);
+      case 'answer':
+        return this.#answer(entry, operation.answers, caller);
+      default:
+        return this.#call(entry, { type: operation.type }, caller);
+    }
+  }
+
+  checkEvent({ events }: MachineKind, event: HandleEvent, { isProgram }: Caller): void {
+    const listed = isProgram && !event.type.startsWith('xstate.') ? [event.type] : events;
+    const fault = faultOfEvent(event, listed, this.#options.limits.maxDepth);
+    if (fault !== undefined) throw new HandleError('refused', fault);
+  }
+
+  /** The machine of a name, whose instances have unguessable handles. @throws {HandleError} */
+  #unkeyed(name: string): MachineKind {
+    const kind = this.#machines.kindOf(name);
+    if (isKeyed(kind)) throw unknownKey(name);
+    return kind;
+  }
+
+  /**
+   * Creates the instance of a key, at the node that owns it.
+   *
+   * @throws {HandleError} also if there is one
+   */
+  async createKeyed(name: string, key: string | undefined, input: unknown, caller: Caller): Promise<HandleView> {
+    const given = isJsonObject(input) ? input : {};
+    return viewIn(await this.keyed(name, key, { type: 'create', input: given }, caller));
+  }
+
+  /**
+   * Serves an operation on the instance of a key, at the node that owns it.
+   *
+   * @param key undefined for that of the caller itself
+   * @throws {HandleError}
+   */
+  keyed(
+    name: string,
+    key: string | undefined,
+    operation: KeyedOperation,
+    caller: Caller,
+    { idempotencyKey }: SendOptions = {},
+  ): Promise<KeyedAnswer> {
+    const kind = this.#machines.kindOf(name);
+    if (!isKeyed(kind)) throw new HandleError('unknown', `the instances of "${name}" have no keys`);
+    return this.#keyed.call(kind, key, operation, caller, idempotencyKey);
+  }
+
+  /**
+   * Sends an event to the instance of a key, and creates the instance if there is none. Resolves when its result is durable.
+   *
+   * @throws {HandleError}
+   */
+  async sendTo(
+    name: string,
+    key: string | undefined,
+    event: HandleEvent,
+    caller: Caller,
+    options: SendOptions = {},
+  ): Promise<HandleView> {
+    return viewIn(await this.keyed(name, key, { type: 'event', event }, caller, options));
   }
 
   /** Says once for each definition that a client which has not signed in gets less than its author asks for. */
@@ -195,15 +301,15 @@ export class Handles {
    */
   async send(
     name: string,
-    handle: string,
+    handle: string | undefined,
     event: HandleEvent,
     caller: Caller,
     options: SendOptions = {},
   ): Promise<HandleView> {
+    const kind = this.#machines.kindOf(name);
+    if (isKeyed(kind)) return this.sendTo(name, handle, event, caller, options);
     const entry = this.#find(name, handle, caller);
-    const { events } = this.#machines.kindOf(name);
-    const fault = faultOfEvent(event, events, this.#options.limits.maxDepth);
-    if (fault !== undefined) throw new HandleError('refused', fault);
+    this.checkEvent(kind, event, caller);
     const { idempotencyKey: key } = options;
     if (key === undefined) return this.#call(entry, { type: 'event', event, key }, caller);
     return this.#idempotent.once(
@@ -219,8 +325,8 @@ export class Handles {
    *
    * @throws {HandleError}
    */
-  async get(name: string, handle: string, caller: Caller): Promise<HandleView> {
-    return this.#call(this.#find(name, handle, caller), { type: 'get' }, caller);
+  async get(name: string, handle: string | undefined, caller: Caller): Promise<HandleView> {
+    return this.#onOne(name, handle, { type: 'get' }, caller);
   }
 
   /**
@@ -228,10 +334,17 @@ export class Handles {
    *
    * @throws {HandleError}
    */
-  async look(name: string, handle: string, { principal }: Caller): Promise<LiveHandle> {
-    const entry = this.#find(name, handle, { principal, ctx: undefined });
-    const { asks: _, ...view } = await this.#call(entry, { type: 'get' }, { principal, ctx: undefined });
-    const live = this.#directory.activeInstance(entry)?.live();
+  async look(name: string, handle: string | undefined, caller: Caller): Promise<LiveHandle> {
+    const reader = readerOf(caller);
+    if (!isKeyed(this.#machines.kindOf(name))) return this.#look(this.#find(name, handle, reader), reader);
+    const live = await this.keyed(name, handle, { type: 'look' }, reader);
+    if ('now' in live) return live;
+    throw unknownKey(name);
+  }
+
+  async #look(entry: HandleRecord, caller: Caller): Promise<LiveHandle> {
+    const { asks: _, ...view } = await this.#call(entry, { type: 'get' }, caller);
+    const live = this.#directory.activeInstance(entry)?.live(caller);
     return live ?? { ...view, asks: [], timers: [], blocked: [], now: isoOf(Math.round(this.#date())) };
   }
 
@@ -245,16 +358,21 @@ export class Handles {
   async answer(
     name: string,
     handle: string,
-    answers: Readonly<Record<string, unknown>>,
+    answers: JsonObject,
     caller: Caller,
   ): Promise<HandleView | readonly string[]> {
-    const entry = this.#find(name, handle, caller);
+    if (!isKeyed(this.#machines.kindOf(name))) return this.#answer(this.#find(name, handle, caller), answers, caller);
+    const answer = await this.keyed(name, handle, { type: 'answer', answers }, caller);
+    return 'machine' in answer ? viewIn(answer) : answer;
+  }
+
+  async #answer(entry: HandleRecord, answers: JsonObject, caller: Caller): Promise<HandleView | readonly string[]> {
     // A call first: it loads the instance, and rejects one that cannot be loaded.
     await this.#call(entry, { type: 'get' }, caller);
     const problems: string[] = [];
     for (const [id, result] of Object.entries(answers)) {
       const instance = this.#directory.activeInstance(entry);
-      const problem = instance ? await instance.answerInView(id, result) : 'The instance is busy. Try again.';
+      const problem = instance ? await instance.answerInView(id, result, caller) : 'The instance is busy. Try again.';
       if (problem !== undefined) problems.push(`${id}: ${problem}`);
     }
     return problems.length > 0 ? problems : this.#call(entry, { type: 'get' }, caller);
@@ -277,11 +395,13 @@ export class Handles {
    */
   async #receive({ sender, seq, to, body, hops }: OutMessage): Promise<void> {
     if (to.kind !== 'instance') throw unknownHandle(to.name);
-    const entry = this.#find(to.machine, to.key, { principal: sender.principal, ctx: undefined });
     const { type, ...data } = body;
     const event = { type: String(type), data };
     const message = { from: { sender: sender.handle, seq }, hops };
-    const by = { principal: `${sender.machine}/${sender.handle}`, ctx: undefined };
+    const by: Caller = { principal: `${sender.machine}/${sender.handle}`, ctx: undefined, isProgram: true };
+    const kind = this.#machines.kindOf(to.machine);
+    if (isKeyed(kind)) return void (await this.#keyed.call(kind, to.key, { type: 'event', event, message }, by));
+    const entry = this.#find(to.machine, to.key, { principal: sender.principal, ctx: undefined });
     await this.#call(entry, { type: 'event', event, key: undefined, message }, by);
   }
 
@@ -294,7 +414,7 @@ export class Handles {
     const entry = this.#directory.entry(actorId(sender.machine, sender.handle));
     if (entry?.status !== 'active' || !this.#machines.get(entry.name)) return undefined;
     const call = { type: 'event', event, key: undefined, message: { hops, writes } } as const;
-    return this.#call(entry, call, { principal: entry.principal, ctx: undefined });
+    return this.#call(entry, call, { principal: entry.principal, ctx: undefined, isProgram: true });
   }
 
   /**
@@ -302,8 +422,18 @@ export class Handles {
    *
    * @throws {HandleError}
    */
-  async end(name: string, handle: string, caller: Caller): Promise<HandleView> {
-    return this.#call(this.#find(name, handle, caller), { type: 'end' }, caller);
+  async end(name: string, handle: string | undefined, caller: Caller): Promise<HandleView> {
+    return this.#onOne(name, handle, { type: 'end' }, caller);
+  }
+
+  async #onOne(
+    name: string,
+    handle: string | undefined,
+    does: { readonly type: 'get' | 'end' },
+    caller: Caller,
+  ): Promise<HandleView> {
+    if (isKeyed(this.#machines.kindOf(name))) return viewIn(await this.keyed(name, handle, does, caller));
+    return this.#call(this.#find(name, handle, caller), does, caller);
   }
 
   /**
@@ -317,7 +447,7 @@ export class Handles {
     caller: Caller,
     { after, limit = DEFAULT_PAGE }: { readonly after?: string | undefined; readonly limit?: number | undefined } = {},
   ): Promise<HandlePage> {
-    this.#machines.kindOf(name);
+    this.#unkeyed(name);
     if (caller.principal === ANONYMOUS) return { handles: [], after: undefined };
     const { limits } = this.#options;
     const page = this.#directory.page(name, caller.principal, after, Math.min(limit, limits.pageSize));
@@ -326,6 +456,12 @@ export class Handles {
     const reader = { principal: caller.principal, ctx: undefined };
     const views = await Promise.all(page.entries.map((entry) => this.#peek(entry, reader)));
     return { handles: views.flatMap((view) => view ?? []), after: page.after };
+  }
+
+  /** True if several principals share the instances of a machine. */
+  isShared(name: string): boolean {
+    const kind = this.#machines.get(name)?.keyed?.kind;
+    return kind === 'tenant' || kind === 'argument';
   }
 
   /** Calls the listener after each durable change, until the returned function is called. */
@@ -405,7 +541,7 @@ export class Handles {
    *
    * @throws {HandleError} `unknown`, `expired`; `storage` if its row is damaged
    */
-  #find(name: string, handle: string, { principal }: Caller): HandleRecord {
+  #find(name: string, handle = '', { principal }: Caller): HandleRecord {
     const kind = this.#machines.kindOf(name);
     const id = actorId(name, handle);
     const entry = this.#directory.entry(id);
@@ -434,7 +570,7 @@ export class Handles {
         if (entry.trace !== undefined) running.getStore()?.request?.span?.link(entry.trace);
         return caller.ctx ? withUnseen(entry, view) : view;
       } catch (error) {
-        if (this.#directory.entry(entry.id) !== entry) throw new MovedElsewhere();
+        if (this.#directory.entry(entry.id) !== entry) throw new MovedElsewhere(error instanceof Deactivating);
         // The instance left memory before it served the call. The next attempt loads it again.
         if (!(error instanceof Deactivating) || this.#stopped || tries === TRIES) throw error;
       }
@@ -461,6 +597,11 @@ export class Handles {
       return undefined;
     }
   }
+}
+
+/** The same caller, whose client is not asked. */
+export function readerOf({ principal, auth, session, ctx }: Caller): Caller {
+  return { principal, auth: auth ?? ctx?.auth, session: session ?? ctx?.session?.id, ctx: undefined };
 }
 
 /** Adds the changes that the model has not seen. */

@@ -69,6 +69,6 @@ export class IdempotentCalls {
   }
 }
 
-function isView(value: unknown): value is HandleView {
+export function isView(value: unknown): value is HandleView {
   return isObject(value) && typeof value.handle === 'string' && Array.isArray(value.accepts);
 }

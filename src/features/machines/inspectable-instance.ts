@@ -32,7 +32,7 @@ export class InspectableInstance implements LiveRecord {
   }
 
   get label(): string {
-    return `${this.#entry.name} ${this.#entry.handle.slice(0, 8)}`;
+    return `${this.#entry.name} ${this.#entry.key ?? this.#entry.handle.slice(0, 8)}`;
   }
 
   /** Reports an activation, also one that replaces another. */
@@ -79,10 +79,11 @@ export class InspectableInstance implements LiveRecord {
   }
 
   facts(): Facts {
-    const { name, principal, status, created, used, atWork } = this.#entry;
+    const { name, principal, key, status, created, used, atWork } = this.#entry;
     const expires = deadlineOf(this.#entry, lifetimeOf(this.#activation?.kind, principal, this.#host.limits));
     return {
       machine: name,
+      ...(key === undefined ? {} : { key }),
       version: this.#activation?.version,
       principal,
       status,
@@ -115,7 +116,8 @@ export class InspectableInstance implements LiveRecord {
     const { events } = this.#host.machines.kindOf(this.#entry.name);
     if (!events.includes(type))
       throw new TypeError(`expected one of the listed events (${events.join(', ')}), got ${type}`);
-    const caller: Caller = { principal: this.#entry.principal, ctx: undefined };
+    // The operator needs no role.
+    const caller: Caller = { principal: this.#entry.principal, ctx: undefined, isProgram: true };
     // The inspector shows the result, even if it is a crash.
     this.#instance.call({ type: 'event', event: { type, data }, key: undefined }, caller).catch(() => {});
   }

@@ -45,6 +45,15 @@ export interface InputsOwner {
 /** The reason why an answer in a view is rejected if its question is no longer asked. */
 export const NOT_OPEN = 'This question is no longer open: it was answered, or the state that asked it was left.';
 
+/** The questions that a call may ask, and whether its client may still answer. */
+interface AskingRights {
+  /** Asks questions with a higher number only. */
+  readonly least: number;
+  may(): boolean;
+}
+
+const EVERY_QUESTION: AskingRights = { least: 0, may: () => true };
+
 export class InstanceInputs implements Invoked {
   readonly #open = new Set<OpenInput>();
   readonly #owner: InputsOwner;
@@ -159,16 +168,22 @@ export class InstanceInputs implements Invoked {
    *   machine receives the error. Older questions stay open for another call.
    *
    * @param settled resolves when the results of the answers are durable and their effects have started
+   * @param rights default: every question, and every client may answer
    * @returns why questions are still open, in words
    */
-  async askAll(ctx: Context, since: number, settled: () => Promise<void>): Promise<readonly string[]> {
+  async askAll(
+    ctx: Context,
+    since: number,
+    settled: () => Promise<void>,
+    { least, may }: AskingRights = EVERY_QUESTION,
+  ): Promise<readonly string[]> {
     const asked = new Set<OpenInput>();
     const unanswered: string[] = [];
     while (!ctx.signal.aborted) {
-      const open = [...this.#open].filter((each) => !each.asking && !asked.has(each));
+      const open = [...this.#open].filter((each) => !each.asking && !asked.has(each) && each.ordinal > least);
       if (open.length === 0) break;
       for (const each of open) asked.add(each);
-      const failed = await Promise.all(open.map((each) => this.#askOne(each, ctx, since)));
+      const failed = await Promise.all(open.map((each) => this.#askOne(each, ctx, since, may)));
       unanswered.push(...failed.filter((why) => why !== undefined));
       await settled();
     }
@@ -183,7 +198,7 @@ export class InstanceInputs implements Invoked {
   }
 
   /** @returns why the question is still open, in words */
-  async #askOne(open: OpenInput, ctx: Context, since: number): Promise<string | undefined> {
+  async #askOne(open: OpenInput, ctx: Context, since: number, may: () => boolean): Promise<string | undefined> {
     const inView = this.#owner.hasViews && ctx.client.views && isForPerson(open.question);
     // The model does not stand in for a user who can answer in a view (S-65).
     if (inView && !isAskable(open.question, ctx)) return undefined;
@@ -191,6 +206,11 @@ export class InstanceInputs implements Invoked {
     const over = ended(open.by);
     try {
       const answers = await ctx.ask({ [open.key]: open.question }, { signal: this.#signalOf(open) });
+      // The caller may have lost its role while it thought.
+      if (!may()) {
+        open.asking = false;
+        return undefined;
+      }
       open.answer(answers[open.key]);
       this.#owner.answered(open.key, isAskable(open.question, ctx) ? 'client' : 'model');
     } catch (error) {

@@ -4,6 +4,7 @@ import type { XStateTimers } from '../../core/kernel/clock.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import type { Excess, Quota } from '../../core/kernel/quota.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { NodeCalls } from '../../core/messages/node-calls.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { ChangeListeners } from './change-listeners.ts';
@@ -20,6 +21,8 @@ export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
   /** The option of the server. */
   readonly errors?: 'message' | 'masked' | undefined;
   readonly quotas: { readonly handles: Quota; readonly retained: Quota };
+  /** The calls between nodes; undefined if this server owns all cells. */
+  readonly calls?: NodeCalls | undefined;
   /** Records dead letters. */
   readonly audit?: Mailbox<AuditMail> | undefined;
 }

@@ -24,6 +24,7 @@ import { InstanceLifecycle } from './lifecycle.ts';
 import { Deactivating, loadInstance, storageError } from './load-instance.ts';
 import type { Caller } from './machine-definition.ts';
 import { OWN_ACTIVITY } from './poison-events.ts';
+import { includes, mayAnswer, NO_RIGHT } from './roles.ts';
 import { TooLarge } from './serializable.ts';
 import { type Moved, TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 
@@ -115,17 +116,23 @@ export class Instance implements TurnLoopOwner {
   }
 
   /** The instance as views show it; undefined if it is not in memory. */
-  live(): LiveHandle | undefined {
+  live(caller: Caller): LiveHandle | undefined {
     const { activation } = this.#turns;
-    if (!activation) return undefined;
-    const { asks: _, ...view } = this.#turns.view();
+    const role = this.#turns.roleOf(caller);
+    if (!activation || !role) return undefined;
+    const { asks: _, ...view } = this.#turns.view(undefined, role);
     const active = this.entry.status === 'active';
     const { date } = this.#host;
     return {
       ...view,
-      asks: active ? activation.inputs.live(view.expires) : [],
+      asks: active && mayAnswer(role) ? activation.inputs.live(view.expires) : [],
       timers: (active ? activation.delays() : []).map(({ label, due, lasts }) => ({ label, at: isoOf(due), lasts })),
-      blocked: active ? blockedBy(activation.hosted.snapshot, activation.kind.events) : [],
+      blocked: active
+        ? blockedBy(
+            activation.hosted.snapshot,
+            activation.kind.events.filter((type) => includes(role, type)),
+          )
+        : [],
       now: isoOf(Math.round(date())),
     };
   }
@@ -135,8 +142,9 @@ export class Instance implements TurnLoopOwner {
    *
    * @returns the reason why the answer does not fit
    */
-  async answerInView(id: string, result: unknown): Promise<string | undefined> {
-    if (this.entry.status !== 'active') return NOT_OPEN;
+  async answerInView(id: string, result: unknown, caller: Caller): Promise<string | undefined> {
+    const role = this.#turns.roleOf(caller);
+    if (this.entry.status !== 'active' || (this.#turns.activation && !(role && mayAnswer(role)))) return NOT_OPEN;
     const inputs = this.#turns.activation?.inputs;
     if (!inputs) throw new Deactivating();
     this.#interactiveCalls += 1;
@@ -271,6 +279,8 @@ export class Instance implements TurnLoopOwner {
     const inputs = this.#turns.activation?.inputs;
     const current = call.type === 'get' ? (call.earlier ?? view) : view;
     if (!ctx || !inputs || this.entry.status !== 'active' || !inputs.isOpen) return call.resolve(current);
+    const role = this.#turns.roleOf(call.caller);
+    if (!role || (call.type === 'get' && !mayAnswer(role))) return call.resolve(current);
     this.#interactiveCalls += 1;
     const one = { course: continued(current.course ?? { states: [], reasons: [] }, this.#turns.path, []) };
     this.#courses.add(one);
@@ -278,7 +288,8 @@ export class Instance implements TurnLoopOwner {
       const unanswered = await callInteractively(call, ctx, this.#turns);
       one.course = continued(one.course, this.#turns.path, unanswered);
       // The result is durable, although the instance may have left memory in the meantime.
-      call.resolve(this.#turns.activation ? { ...this.#turns.view(), course: one.course } : current);
+      const now = this.#turns.roleOf(call.caller) ?? NO_RIGHT;
+      call.resolve(this.#turns.activation ? { ...this.#turns.view(undefined, now), course: one.course } : current);
     } catch (error) {
       call.reject(error);
     } finally {
@@ -403,6 +414,12 @@ async function callInteractively(call: QueuedCall, ctx: Context, turns: TurnLoop
     const { activation } = turns;
     if (!activation || activation === last || ctx.signal.aborted) return unanswered;
     last = activation;
-    unanswered = await activation.inputs.askAll(ctx, call.asked, () => turns.settled());
+    // A question of a shared instance is for the caller whose event has led to it, and for those who look.
+    const least = activation.kind.keyed?.roles && call.type !== 'get' ? call.asked : 0;
+    const may = (): boolean => {
+      const role = turns.roleOf(call.caller);
+      return role !== undefined && (call.type !== 'get' || mayAnswer(role));
+    };
+    unanswered = await activation.inputs.askAll(ctx, call.asked, () => turns.settled(), { least, may });
   }
 }

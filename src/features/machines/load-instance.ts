@@ -26,12 +26,18 @@ export async function loadInstance(entry: HandleRecord, host: InstanceServices):
   const resumption = resume(kind, version, stored);
   entry.used = Math.max(entry.used, stored.used);
   entry.trace = stored.trace;
+  entry.key = stored.key;
   return { from: { kind, resumption, stored, timers: row.timers }, stored, data, version };
 }
 
 /** The same error for a handle that does not exist and for one of another principal (S-04). */
 export function unknownHandle(name: string): HandleError {
   return new HandleError('unknown', `unknown handle of "${name}".`, { tools: ['list', 'create'] });
+}
+
+/** The same error for a key without an instance that the caller may know of. */
+export function unknownKey(name: string): HandleError {
+  return new HandleError('unknown', `no "${name}" that you may use has this key.`);
 }
 
 /** The error for a handle whose row in the store is damaged. It does not reveal whether the handle belongs to the caller. */
@@ -80,7 +86,11 @@ export class Deactivating extends HandleError {
 }
 
 export class MovedElsewhere extends HandleError {
-  constructor() {
+  /** True if the instance has not served the call. */
+  readonly unserved: boolean;
+
+  constructor(unserved: boolean) {
     super('busy', 'another node takes over this instance. Call again.');
+    this.unserved = unserved;
   }
 }

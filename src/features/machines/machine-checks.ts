@@ -52,7 +52,8 @@ export function checkMachine(machine: AnyStateMachine, where: string): void {
  *
  * @throws {TypeError} for a delay that cannot end
  */
-export function checkDelays({ name, machine, ttlMs }: MachineKind, limits: Limits): void {
+export function checkDelays({ name, machine, ttlMs, keyed }: MachineKind, limits: Limits): void {
+  if (keyed?.keep) return;
   const life = ttlMs ?? limits.handleTtlMs;
   const never = fixedDelays(machine).filter(({ ms }) => ms > life);
   if (never.length === 0) return;

@@ -1,8 +1,11 @@
 /** The definition of a machine whose instances live behind handles, and the caller of an instance. Types only. */
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Context } from '../../core/execution/context.ts';
+import type { Auth } from '../../core/messages/auth.ts';
 import type { JsonValue } from '../../core/protocol/json.ts';
 import type { HandleView } from './handle-messages.ts';
+import type { KeyedBy } from './keys.ts';
+import type { Roles } from './role-types.ts';
 
 /** The caller of an instance. */
 export interface Caller {
@@ -11,6 +14,29 @@ export interface Caller {
   readonly ctx: Context | undefined;
   /** True for a person in a view of the instance. Questions then stay open for the view. */
   readonly inView?: boolean;
+  /** The authenticated caller, for one without a context. */
+  readonly auth?: Auth | undefined;
+  /** The id of the caller's session, for one without a context. */
+  readonly session?: string | undefined;
+  /** True for the program itself: it needs no role, and may send every event of the chart. */
+  readonly isProgram?: boolean;
+}
+
+/** The caller who creates the instance of a key. */
+export type KeyHolder = { readonly auth: Auth | undefined; readonly principal: string; readonly key: string };
+
+/** The keys of a machine whose instances have one each. */
+export interface KeyedKind {
+  readonly kind: KeyedBy;
+  /** The argument of the tools that has the key; undefined for a key that the caller itself gives. */
+  readonly argument: string | undefined;
+  /** The tenant of a caller, for a key of that kind. */
+  tenantOf?(auth: Auth): unknown;
+  /** The way in which an instance is created: by its first event, by the tool `create` alone, or by an event of a caller for whom the rule is true. */
+  readonly create: 'event' | 'create' | ((holder: KeyHolder) => unknown);
+  readonly roles: Roles | undefined;
+  /** True for an instance that does not expire before its final state. */
+  readonly keep: boolean;
 }
 
 /** A machine that the server offers. */
@@ -37,6 +63,8 @@ export interface MachineKind {
    * longer one of `ttlMs`, if it is set, and `limits.handleIdleMs`.
    */
   readonly idleMs?: number | undefined;
+  /** Its keys; undefined for instances with unguessable handles. */
+  readonly keyed?: KeyedKind | undefined;
   /** True if views show its instances: they can answer its questions. */
   readonly hasViews?: boolean;
 }
@@ -72,6 +100,8 @@ export interface HandlePage {
 export interface HandleChange {
   readonly machine: string;
   readonly handle: string;
+  /** Its key, if it has one that is known. */
+  readonly key?: string | undefined;
   readonly principal: string;
   /** Returns the view after the change. Call it in the listener only: creating it takes time, and the next change replaces it. */
   view(): HandleView;

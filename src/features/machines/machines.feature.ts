@@ -11,6 +11,7 @@ import type { Feature } from '../../core/server/feature.ts';
 import { launcher } from '../../core/server/launcher.ts';
 import { apps } from '../apps/apps.feature.ts';
 import { ANSWER_DEFINITION } from '../asking/model-fallback.ts';
+import { cluster } from '../cluster/cluster.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { skills } from '../skills/skills.feature.ts';
 import { workers } from '../workers/workers.feature.ts';
@@ -20,12 +21,13 @@ import { chartUri, handleUri } from './handle-record.ts';
 import { Handles } from './handles.ts';
 import { missingImplementations } from './machine-references.ts';
 import { machineRegistration } from './machine-registration.ts';
-import type { MachineRegistration } from './registered-machines.ts';
+import { PROGRAM_CALLER, programEvent } from './program-events.ts';
+import type { MachinesService } from './registered-machines.ts';
 import { statechartRunner } from './statechart-call.ts';
 import { answerInView } from './tools/answer-in-view.ts';
 import type { CompiledTool } from './tools/handle-tools.ts';
 
-export const machines: Feature<MachineRegistration> = {
+export const machines: Feature<MachinesService> = {
   name: 'machines',
   options: {
     machines: option.expected(
@@ -40,11 +42,14 @@ export const machines: Feature<MachineRegistration> = {
         ...{ system, store, limits, quotas, errors: options.errors },
         previous: () => launcher()?.previous?.(),
         audit: core.service(audit)?.mailbox,
+        calls: core.service(cluster).calls,
       });
-      created.onChange(({ machine, handle, principal }) => {
-        // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast.
-        const owner = principal === ANONYMOUS ? {} : { owner: principal };
-        for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])
+      created.onChange(({ machine, handle, key, principal }) => {
+        // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast. Those of a shared
+        // instance say only that it has changed: its readers have roles.
+        const owner = principal === ANONYMOUS || created.isShared(machine) ? {} : { owner: principal };
+        const own = key === undefined ? handle : encodeURIComponent(key);
+        for (const uri of [handleUri(machine, own), chartUri(machine, own)])
           changes.send({ type: 'resource updated', uri, ...owner });
       });
       return created;
@@ -71,15 +76,20 @@ export const machines: Feature<MachineRegistration> = {
     };
     if (options.askThroughModel) offerAnswers();
     // Registrations of their own, too: another server receives the machine and generates its own tools.
-    const registration = new Lazy(() =>
-      machineRegistration({
-        views: { server: options.name, clock: system.clock, keys: core.service(apps).keys },
-        handles: handles.value,
-        skills: core.service(skills),
-        tools: elements.compiledTools<CompiledTool>(),
-        resources: elements.resources(({ listed }) => {
-          if (listed === 'views') offerAnswers();
+    const registration = new Lazy(
+      (): MachinesService => ({
+        ...machineRegistration({
+          views: { server: options.name, clock: system.clock, keys: core.service(apps).keys },
+          handles: handles.value,
+          skills: core.service(skills),
+          tools: elements.compiledTools<CompiledTool>(),
+          resources: elements.resources(({ listed }) => {
+            if (listed === 'views') offerAnswers();
+          }),
         }),
+        sendTo: (...sent) => handles.value.sendTo(...sent),
+        send: (machine, key, event, options) =>
+          handles.value.sendTo(machine, key, programEvent(event), PROGRAM_CALLER, options),
       }),
     );
     return {

@@ -1,6 +1,20 @@
 /** The registration of machines, as authors use it. Types only: the declarations of the package do not contain its implementation. */
 import type { RegisteredElement } from '../../core/registry/registration.ts';
 import type { AnyMachine } from './define-machine.ts';
+import type { HandleEvent, HandleView } from './handle-messages.ts';
+import type { Caller, SendOptions } from './machine-definition.ts';
+
+/** The machines of a server, for its other features. */
+export interface MachinesService extends MachineRegistration {
+  /**
+   * Sends an event to the instance of a key, at whichever node owns it, and creates the instance if there is none. The store is open.
+   *
+   * @throws {HandleError}
+   */
+  sendTo(machine: string, key: string, event: HandleEvent, caller: Caller, options?: SendOptions): Promise<HandleView>;
+  /** The same from the program. @throws {TypeError | HandleError} */
+  send(machine: string, key: string, event: object, options: SendOptions): Promise<HandleView>;
+}
 
 /** Registration of machines at run time. Visible changes reach clients as changed lists of tools and resources. */
 export interface MachineRegistration {

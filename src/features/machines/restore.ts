@@ -32,6 +32,8 @@ export interface StoredInstance {
   readonly sent?: number | undefined;
   /** The numbers of the last messages that it has taken, by the handles of their senders; the latest sender last. */
   readonly inbox?: Readonly<Record<string, number>> | undefined;
+  /** The key of the instance. */
+  readonly key?: string | undefined;
 }
 
 export function writeStored(stored: StoredInstance): string {
@@ -42,10 +44,11 @@ export function writeStored(stored: StoredInstance): string {
 export function readStored(data: string, what: string): StoredInstance {
   const value = fromText(data, what);
   if (isObject(value)) {
-    const { snapshot, turn, used, entries, failure, trace, sent, inbox } = value;
+    const { snapshot, turn, used, entries, failure, trace, key, sent, inbox } = value;
     if (isJsonObject(snapshot) && typeof turn === 'number' && typeof used === 'number' && isCounts(entries))
       return {
-        ...{ snapshot, turn, used, entries, failure: textOf(failure), trace: textOf(trace) },
+        ...{ snapshot, turn, used, entries },
+        ...{ failure: textOf(failure), trace: textOf(trace), key: textOf(key) },
         ...{ sent: typeof sent === 'number' ? sent : undefined, inbox: isCounts(inbox) ? inbox : undefined },
       };
   }

@@ -1,5 +1,6 @@
 /** Serves one call of an instance: applies it to the machine and prepares the answer. */
 
+import type { AnyEventObject } from 'xstate';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
 import type { Activation } from './activation.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
@@ -9,11 +10,17 @@ import { acceptedInWords, refusalOf } from './event-acceptance.ts';
 import { ENDED } from './event-history.ts';
 import { recordFailure } from './failures.ts';
 import { HandleError } from './handle-error.ts';
-import type { HandleView } from './handle-messages.ts';
+import type { HandleEvent, HandleView } from './handle-messages.ts';
 import type { HandleRecord } from './handle-record.ts';
 import type { InstanceServices } from './instance-services.ts';
 import { nextEvents } from './instance-view.ts';
-import type { MachineKind } from './machine-definition.ts';
+import { unknownKey } from './load-instance.ts';
+import type { Caller, MachineKind } from './machine-definition.ts';
+import type { Role } from './role-types.ts';
+import { includes, NO_RIGHT, roleOf } from './roles.ts';
+
+/** The events that a caller may send next. */
+type Next = Pick<HandleView, 'accepts' | 'deadEnd'>;
 
 /**
  * @param turn the last turn
@@ -26,30 +33,37 @@ export function serveCall(
   activation: Activation,
   turn: number,
   host: InstanceServices,
-  viewAt: (turn: number) => HandleView,
+  viewAt: (turn: number, role: Role) => HandleView,
 ): ServedCall {
   const { hosted, messages } = activation;
-  const unchanged = (): ServedCall => ({ call, answer: { view: viewAt(turn) }, turn, events: [] });
+  const { caller } = call;
+  const refused = (refusal: HandleError): ServedCall => ({ call, answer: { refusal }, turn, events: [] });
+  // Decided here and now: nothing can change between this and the event.
+  const role = roleOf(kind, entry, caller, hosted.snapshot, host);
+  if (!role) return refused(unknownKey(kind.name));
+  const unchanged = (): ServedCall => ({ call, answer: { view: viewAt(turn, role) }, turn, events: [] });
   if (call.type === 'get') return unchanged();
   if (call.type === 'end') {
+    if (!includes(role, 'end')) return refused(notInRole('end', nextEvents(hosted.snapshot, kind.events, role)));
     if (entry.status !== 'active') return unchanged();
     entry.status = 'ended';
-    return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: [{ type: ENDED }] };
+    return { call, answer: { view: viewAt(turn + 1, role) }, turn: turn + 1, events: [{ type: ENDED }] };
   }
   const { message } = call;
   if (message?.from && messages.hasTaken(message.from.sender, message.from.seq)) return unchanged();
-  if (entry.status !== 'active')
-    return { call, answer: { refusal: isOver(entry, hosted.snapshot.value) }, turn, events: [] };
-  const event = { ...call.event.data, type: call.event.type };
-  const refused = refusalOf(hosted.snapshot, event);
-  if (refused !== undefined && message) {
+  if (entry.status !== 'active') return refused(isOver(entry, hosted.snapshot.value));
+  const { type } = call.event;
+  const next = (): Next => nextEvents(hosted.snapshot, kind.events, role);
+  if (!includes(role, type)) return refused(notInRole(type, next()));
+  const event = eventFor(kind, call.event, caller);
+  const why = refusalOf(hosted.snapshot, event);
+  if (why !== undefined && message) {
     if (message.from) messages.taken(message.from.sender, message.from.seq);
-    return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: [event], ignored: true };
+    return { call, answer: { view: viewAt(turn + 1, role) }, turn: turn + 1, events: [event], ignored: true };
   }
-  if (refused !== undefined) {
-    const next = nextEvents(hosted.snapshot, kind.events);
-    return { call, answer: { refusal: new HandleError('refused', refused, { next }) }, turn, events: [] };
-  }
+  if (why !== undefined) return refused(new HandleError('refused', why, { next: next() }));
+  // The event may take the role away.
+  const roleAfter = (): Role => roleOf(kind, entry, caller, hosted.snapshot, host) ?? NO_RIGHT;
   const before = pathOf(hosted.snapshot);
   messages.hops = message?.hops ?? 0;
   hosted.send(event);
@@ -59,7 +73,26 @@ export function serveCall(
   if (message?.from) messages.taken(message.from.sender, message.from.seq);
   follow(entry, activation, host);
   const course = continued({ states: [before], reasons: [] }, pathOf(hosted.snapshot), []);
-  return { call, answer: { view: { ...viewAt(turn + 1), course } }, turn: turn + 1, events: hosted.takeEvents() };
+  return {
+    call,
+    answer: { view: { ...viewAt(turn + 1, roleAfter()), course } },
+    turn: turn + 1,
+    events: hosted.takeEvents(),
+  };
+}
+
+/** The event as the machine receives it: one of an instance that several callers share names its sender. */
+export function eventFor(
+  { keyed }: Pick<MachineKind, 'keyed'>,
+  { type, data }: HandleEvent,
+  { principal }: Pick<Caller, 'principal'>,
+): AnyEventObject {
+  return keyed ? { ...data, by: principal, type } : { ...data, type };
+}
+
+/** The error for an event that a caller's role does not include. */
+export function notInRole(does: string, next: Next): HandleError {
+  return new HandleError('refused', `"${does}" is not open to you: your role does not include it.`, { next });
 }
 
 /** Copies the final status of the machine to its handle. */

@@ -20,7 +20,9 @@ import type { InstanceLifecycle } from './lifecycle.ts';
 import type { Caller } from './machine-definition.ts';
 import type { OutBatch } from './messages/outboxes.ts';
 import type { StoredInstance } from './restore.ts';
-import { follow, serveCall } from './serve-call.ts';
+import type { Role } from './role-types.ts';
+import { EVERY_RIGHT, roleOf } from './roles.ts';
+import { eventFor, follow, serveCall } from './serve-call.ts';
 
 /** Maximum number of calls in one batch before the event loop continues. */
 const MOST_TURNS = 64;
@@ -198,7 +200,7 @@ export class TurnLoop {
   }
 
   /** Returns the current view for clients. */
-  view(turn = this.#turn): HandleView {
+  view(turn = this.#turn, role: Role = EVERY_RIGHT): HandleView {
     const activation = this.#activation;
     if (!activation) throw new Error('expected an instance in memory');
     const { entry } = this.#owner;
@@ -212,6 +214,15 @@ export class TurnLoop {
       asks,
       this.#failure,
       activation.pending,
+      role,
+    );
+  }
+
+  /** Returns the role of a caller now; undefined for none. */
+  roleOf(caller: Caller): Role | undefined {
+    const { entry } = this.#owner;
+    return (
+      this.#activation && roleOf(this.#activation.kind, entry, caller, this.#activation.hosted.snapshot, this.#host)
     );
   }
 
@@ -266,14 +277,16 @@ export class TurnLoop {
   #serve(call: QueuedCall, activation: Activation, turn: number): ServedCall {
     const { inspection } = this.#host;
     const run = (): ServedCall =>
-      serveCall(call, this.#owner.entry, activation.kind, activation, turn, this.#host, (at) => this.view(at));
+      serveCall(call, this.#owner.entry, activation.kind, activation, turn, this.#host, (at, role) =>
+        this.view(at, role),
+      );
     return inspection.on ? inspection.withCause(call.cause, () => this.#watched(call, activation, run())) : run();
   }
 
   /** A rejected event does not reach the machine, so it is recorded here. */
-  #watched(call: QueuedCall, { hosted: { snapshot } }: Activation, one: ServedCall): ServedCall {
+  #watched(call: QueuedCall, { kind, hosted: { snapshot } }: Activation, one: ServedCall): ServedCall {
     if (call.type !== 'event' || !('refusal' in one.answer)) return one;
-    const event = { ...call.event.data, type: call.event.type };
+    const event = eventFor(kind, call.event, call.caller);
     const actor = handleAddress(this.#owner.entry);
     this.#host.inspection.record({ type: 'step', actor, event, edges: [], snapshot, handled: false });
     return one;

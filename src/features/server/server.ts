@@ -70,7 +70,10 @@ import type { HookOptions } from '../hooks/define-hook.ts';
 import { hooks } from '../hooks/hooks.feature.ts';
 import type { Hook } from '../hooks/registered-hooks.ts';
 import type { AnyMachine, MachineOptions, TakesInput } from '../machines/define-machine.ts';
-import type { EventSchemas, OneMachine } from '../machines/machine-types.ts';
+import type { HandleView } from '../machines/handle-messages.ts';
+import type { CreateOption, MachineKey } from '../machines/key-options.ts';
+import type { SendOptions } from '../machines/machine-definition.ts';
+import type { EventSchemas, MachineInput, OneMachine } from '../machines/machine-types.ts';
 import { machines } from '../machines/machines.feature.ts';
 import type { MachineRegistration } from '../machines/registered-machines.ts';
 import { middleware as registered } from '../middleware/middleware.feature.ts';
@@ -273,11 +276,13 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
     const E extends EventSchemas = EventSchemas,
     V = unknown,
     const Single extends boolean = false,
+    const K extends MachineKey | undefined = undefined,
+    const C extends CreateOption | undefined = undefined,
   >(
     name: N,
-    machine: M & TakesInput<M, Infer<I>>,
-    options: MachineOptions<M, I, E, V, Single>,
-  ): Server<Known & OneMachine<N, M, I, E, V, Single>>;
+    machine: M & TakesInput<M, MachineInput<I, K>>,
+    options: MachineOptions<M, I, E, V, Single, K, C>,
+  ): Server<Known & OneMachine<N, M, I, E, V, Single, K, C>>;
   /** Rejects a call without options: the compiler's message names the missing events. */
   machine(
     name: string,
@@ -448,6 +453,28 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
    */
   webhook(path: string, options: HookOptions): Hook {
     return this.#service(hooks).register(path, options);
+  }
+
+  /**
+   * Sends an event to the instance of a key, and creates the instance if there is none. The sender is the program: it needs no
+   * role, and may send every event of the chart. See docs/keys.md.
+   *
+   * @param key of a machine that is keyed by principal, the principal
+   * @param options.idempotencyKey the event of a repeated call is not sent again. Without one, an error of the reason `storage` may
+   *   mean that the event has arrived
+   * @returns the instance after the event, once that is durable
+   * @throws {HandleError} if the machine is unknown or not keyed, or the instance does not accept the event
+   * @throws {TypeError} for an event without a type
+   * @example await server.send('room', 'lobby', { type: 'say', text: 'Good morning' });
+   */
+  async send(
+    machine: string,
+    key: string,
+    event: { readonly type: string; readonly [member: string]: unknown },
+    options: SendOptions = {},
+  ): Promise<HandleView> {
+    await this.#runtime.openStore();
+    return this.#service(machines).send(machine, key, event, options);
   }
 
   /**

@@ -19,7 +19,7 @@ import { suite, timeLimit } from '../../harness/door.ts';
 
 const test = suite('the package');
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const MAX_BYTES = 4_100_000;
+const MAX_BYTES = 4_400_000;
 // publint and attw read the whole tarball, which takes a busy machine some time.
 timeLimit(300_000);
 
@@ -61,7 +61,7 @@ if (existsSync(join(root, 'dist/lib'))) {
   const { unpackedSize = 0, files = [] } = packed ?? {};
   const paths = files.map(({ path }) => path);
 
-  test('the package has at most 4.1 MB unpacked', () => {
+  test('the package has at most 4.4 MB unpacked', () => {
     assert.ok(unpackedSize <= MAX_BYTES, `${unpackedSize} bytes`);
   });
 

@@ -2,7 +2,7 @@
 
 import type { Context } from '../../../core/execution/context.ts';
 import { failed } from '../../../core/execution/tool-result.ts';
-import { isObject } from '../../../core/protocol/json.ts';
+import { isJsonObject } from '../../../core/protocol/json.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
 import type { ViewKeys } from '../../apps/view-keys.ts';
 import { keyIn, refusedInView } from '../../apps/view-meta.ts';
@@ -12,6 +12,15 @@ import { answerRefused, viewData } from './handle-answer.ts';
 
 /** A view identifies its instance by the address of the instance's resource. */
 const INSTANCE = /^troupe:\/\/([^/]+)\/([^/]+)$/;
+
+/** The handle, or the key, in an address. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 /** The handler of `troupe_answer` for views. */
 export async function answerInView(
@@ -29,11 +38,12 @@ export async function answerInView(
       ),
       'key',
     );
-  const given = isObject(answers) ? answers : {};
+  const given = isJsonObject(answers) ? answers : {};
   try {
-    const result = await handles.answer(name, handle, given, {
+    const result = await handles.answer(name, decoded(handle), given, {
       principal: ctx.principal,
       ctx: undefined,
+      auth: ctx.auth,
       inView: true,
     });
     if (!('handle' in result)) return refusedInView(failed(result.join('\n')), 'invalid');

@@ -21,10 +21,10 @@ export interface Naming {
 
 /** Returns an instance as structured content, which is also the text of its resource. */
 export function viewData(view: HandleView): JsonObject {
-  const { handle, state, status, accepts, version, created, expires, course } = view;
+  const { handle, key, state, status, accepts, version, created, expires, course } = view;
   return {
     ...(course && tellsMore(course) ? { happened: courseText(course) } : {}),
-    handle,
+    ...(key === undefined ? { handle } : { key }),
     state,
     status,
     ...(view.view === undefined ? {} : { view: view.view }),
@@ -33,8 +33,8 @@ export function viewData(view: HandleView): JsonObject {
     version,
     ...(view.output === undefined ? {} : { output: view.output }),
     ...(view.failure === undefined ? {} : { failure: view.failure }),
-    created,
-    expires,
+    ...(created === '' ? {} : { created }),
+    ...(expires === '' ? {} : { expires }),
   };
 }
 
@@ -65,7 +65,7 @@ export function answerWith(view: HandleView, naming: Naming, does: string, meta:
     // The model has not caused these changes, and would otherwise act on what it knew.
     ...(view.unseen ? [`Since you last looked: ${view.unseen.join('; ')}`] : []),
     ...happened(view, does),
-    `${naming.name} ${view.handle}: ${stateText(view)}`,
+    `${naming.name} ${view.key ?? view.handle}: ${stateText(view)}`,
     ...about(view),
   ];
   // A call that shows a failed instance has succeeded. A call that made it fail has not.
@@ -108,7 +108,9 @@ function tellsMore({ states, reasons }: HandleCourse): boolean {
 
 function stateText({ state, status }: HandleView): string {
   const paths = pathsIn(state).join(' & ');
-  return status === 'active' ? paths : `${status}${paths === '' || paths === status ? '' : ` (in ${paths})`}`;
+  return status === 'active' || status === 'absent'
+    ? paths
+    : `${status}${paths === '' || paths === status ? '' : ` (in ${paths})`}`;
 }
 
 function about({ view, output, failure }: HandleView): readonly string[] {
@@ -126,15 +128,16 @@ function isLeafless(value: unknown): boolean {
 
 function next(view: HandleView, naming: Naming): readonly string[] {
   const { status, asks, expires } = view;
+  if (status === 'absent' && view.accepts.length === 0) return [`Call ${naming.name}_create to create it.`];
   const asked = (asks ?? []).map(
     ({ message }) => `Waiting for an answer from the user${message ? `: ${message}` : '.'}`,
   );
-  if (status !== 'active') return ['It accepts no more events.'];
+  if (status !== 'active' && status !== 'absent') return ['It accepts no more events.'];
   return [
     ...asked,
     ...(asks && asks.length > 0 ? [`Call ${naming.name}_get to ask again.`] : []),
     ...accepted(view, naming),
-    `It expires ${expires}.`,
+    ...(expires === '' ? [] : [`It expires ${expires}.`]),
   ];
 }
 

@@ -1,13 +1,16 @@
 /** The arguments of a machine's tools: the author's own, plus the handle and the idempotency key. */
 import { describe, isJsonObject, isObject, type JsonObject } from '../../../core/protocol/json.ts';
 import { DefinitionError } from '../../../core/registry/definition-checks.ts';
-import { ANY_OBJECT, compileInput } from '../../../core/schema/compile-schema.ts';
+import { ANY_OBJECT, compileInput, compileOutput } from '../../../core/schema/compile-schema.ts';
 import type { Checked, CompiledSchema, Problem } from '../../../core/schema/schema.ts';
 import type { AuthorSchema } from '../../../core/schema/schema-types.ts';
+import type { AnyMachine } from '../define-machine.ts';
+import { problemOfKey } from '../keys.ts';
 
 /** The checked arguments of a call on an instance. */
 export interface Called {
-  readonly handle: string;
+  /** The handle, or the key that an argument names; undefined for the key of the caller itself. */
+  readonly handle: string | undefined;
   /** The client's idempotency key for this call. */
   readonly key: string | undefined;
   /** The output of the author's schema. */
@@ -25,10 +28,55 @@ export interface Paging {
   readonly limit: number;
 }
 
+/** The argument that names the instance. */
+export interface Address {
+  readonly name: string;
+  readonly json: JsonObject;
+  check(value: unknown): readonly Problem[] | Promise<readonly Problem[]>;
+}
+
 /** Every model reads these schemas with each tool. The description of the create tool says what a handle is, and lengths are checked. */
 const HANDLE = { type: 'string' } as const;
 
 const KEY = { type: 'string' } as const;
+
+/** The address of an instance without a key. */
+const BY_HANDLE: Address = {
+  name: 'handle',
+  json: HANDLE,
+  check: (value) => textProblem(value, 'handle'),
+};
+
+/**
+ * Returns the argument that names an instance of a machine; undefined for a machine whose instances have the key of the caller.
+ *
+ * @throws {SchemaError}
+ */
+export function addressArgument({ key }: Pick<AnyMachine, 'key'>, where: string): Address | undefined {
+  if (key === undefined) return BY_HANDLE;
+  if (typeof key === 'string') return undefined;
+  const { argument: name, schema } = key;
+  const own = (value: unknown): readonly Problem[] => {
+    const problem = problemOfKey(value);
+    return problem === undefined
+      ? []
+      : [{ path: name, expected: problem.replace(/^expected /, '').replace(/, got .*$/, ''), got: describe(value) }];
+  };
+  if (schema === undefined) return { name, json: HANDLE, check: own };
+  const { json, check } = compileOutput(schema, `${where}: key.schema`);
+  const problemsIn = (checked: Checked<unknown>): readonly Problem[] =>
+    checked.ok ? [] : checked.problems.map((problem) => ({ ...problem, path: name }));
+  return {
+    name,
+    json: withoutUsualDialect(json),
+    check(value) {
+      const problems = own(value);
+      if (problems.length > 0) return problems;
+      const checked = check(value);
+      return checked instanceof Promise ? checked.then(problemsIn) : problemsIn(checked);
+    },
+  };
+}
 
 /** An anonymous key must be as hard to guess as the handle that it returns. */
 const MAKING_KEY = {
@@ -67,7 +115,29 @@ const NONE: CompiledSchema = {
  * @throws {DefinitionError | SchemaError}
  */
 export function creating(input: AuthorSchema | undefined, where: string): CompiledSchema<Called> {
-  return around(input === undefined ? ANY_OBJECT : compileInput(input, where), where, { idempotencyKey: MAKING_KEY });
+  return around(inputOf(input, where), where, { idempotencyKey: MAKING_KEY });
+}
+
+/** Compiles those of the create tool for the instance of a key, which exists once: a repetition needs no key of its own. */
+export function creatingKeyed(
+  input: AuthorSchema | undefined,
+  where: string,
+  address: Address | undefined,
+): CompiledSchema<Called> {
+  const inner = input === undefined ? NONE : inputOf(input, where);
+  rejectMembers(inner, ['key', 'principal'], where);
+  return around(inner, where, {}, false, address);
+}
+
+function inputOf(input: AuthorSchema | undefined, where: string): CompiledSchema {
+  return input === undefined ? ANY_OBJECT : compileInput(input, where);
+}
+
+/** @throws {DefinitionError} for a schema with a member that Troupe adds */
+function rejectMembers({ json: { properties } }: CompiledSchema, names: readonly string[], where: string): void {
+  const taken = names.find((name) => isObject(properties) && Object.hasOwn(properties, name));
+  if (taken !== undefined)
+    throw new DefinitionError(`${where}: ${taken}: a machine with keys receives this member from Troupe. Rename it`);
 }
 
 /**
@@ -84,11 +154,12 @@ export function membersOf(schema: true | AuthorSchema, where: string): CompiledS
  *
  * @throws {DefinitionError}
  */
-export function sending(members: CompiledSchema, where: string): CompiledSchema<Called> {
+export function sending(members: CompiledSchema, where: string, address: Address | undefined): CompiledSchema<Called> {
+  if (address !== BY_HANDLE) rejectMembers(members, ['by'], where);
   const { properties } = members.json;
   if (isObject(properties) && Object.hasOwn(properties, TYPE))
     throw new DefinitionError(`${where}: type: this member is reserved for the name of the event. Rename it`);
-  return around(members, where, { handle: HANDLE, idempotencyKey: KEY }, true);
+  return around(members, where, { idempotencyKey: KEY }, true, address);
 }
 
 /**
@@ -96,7 +167,11 @@ export function sending(members: CompiledSchema, where: string): CompiledSchema<
  *
  * @throws {DefinitionError | SchemaError}
  */
-export function sendingAny(events: ReadonlyMap<string, CompiledSchema>, where: string): CompiledSchema<CalledAny> {
+export function sendingAny(
+  events: ReadonlyMap<string, CompiledSchema>,
+  where: string,
+  address: Address | undefined,
+): CompiledSchema<CalledAny> {
   const kinds = [...events].map(([type, { json }]): JsonObject => {
     const { $schema: _, ...schema } = json;
     // References within a schema resolve against its own root, so each schema needs an `$id`.
@@ -118,11 +193,14 @@ export function sendingAny(events: ReadonlyMap<string, CompiledSchema>, where: s
     },
     where,
   );
-  const outer = around({ json, check: (value) => ({ ok: true, value }) }, where, {
-    handle: HANDLE,
-    idempotencyKey: KEY,
-  });
-  const ready = new Map([...events].map(([type, members]) => [type, sending(members, `${where}.${type}`)]));
+  const outer = around(
+    { json, check: (value) => ({ ok: true, value }) },
+    where,
+    { idempotencyKey: KEY },
+    false,
+    address,
+  );
+  const ready = new Map([...events].map(([type, members]) => [type, sending(members, `${where}.${type}`, address)]));
   return {
     json: outer.json,
     check(value) {
@@ -137,22 +215,22 @@ export function sendingAny(events: ReadonlyMap<string, CompiledSchema>, where: s
       const named = (result: Checked<Called>): Checked<CalledAny> =>
         result.ok
           ? { ok: true, value: { ...result.value, event } }
-          : { ok: false, problems: result.problems.map(inData) };
+          : { ok: false, problems: result.problems.map((problem) => inData(problem, address)) };
       return checked instanceof Promise ? checked.then(named) : named(checked);
     },
   };
 }
 
 /** Prefixes the path of a problem within the event's data. */
-function inData(problem: Problem): Problem {
+function inData(problem: Problem, address: Address | undefined): Problem {
   const { path } = problem;
-  if (path === 'handle' || path === 'idempotencyKey') return problem;
+  if (path === address?.name || path === 'idempotencyKey') return problem;
   return { ...problem, path: path === '' || path.startsWith('[') ? `data${path}` : `data.${path}` };
 }
 
 /** Compiles the arguments of the get and end tools. */
-export function naming(where: string): CompiledSchema<Called> {
-  return around(NONE, where, { handle: HANDLE });
+export function naming(where: string, address: Address | undefined): CompiledSchema<Called> {
+  return around(NONE, where, {}, false, address);
 }
 
 /** Maximum page size that a client may request. */
@@ -190,23 +268,31 @@ export function paging(where: string): CompiledSchema<Paging> {
   };
 }
 
-type Ours = { readonly handle?: typeof HANDLE; readonly idempotencyKey?: typeof KEY | typeof MAKING_KEY };
+type Ours = { readonly idempotencyKey?: typeof KEY | typeof MAKING_KEY };
 
 /** @param typed whether the author's part becomes an event, in which `type` is reserved */
-function around(inner: CompiledSchema, where: string, ours: Ours, typed = false): CompiledSchema<Called> {
+function around(
+  inner: CompiledSchema,
+  where: string,
+  ours: Ours,
+  typed = false,
+  address?: Address,
+): CompiledSchema<Called> {
   const { properties, required } = inner.json;
   const theirs = isJsonObject(properties) ? properties : {};
-  for (const name of Object.keys(ours)) {
+  const names = [...(address ? [address.name] : []), ...Object.keys(ours)];
+  for (const name of names) {
     if (Object.hasOwn(theirs, name))
       throw new DefinitionError(
         `${where}: ${name}: every tool of a machine already has an argument of this name. Rename it`,
       );
   }
-  const { handle, idempotencyKey } = ours;
+  const { idempotencyKey } = ours;
   const must = Array.isArray(required) ? required : [];
   const checkOurs = (given: Readonly<Record<string, unknown>>): readonly Problem[] => [
-    ...(handle ? nameProblem(given, 'handle') : []),
-    ...(idempotencyKey && given.idempotencyKey !== undefined ? nameProblem(given, 'idempotencyKey') : []),
+    ...(idempotencyKey && given.idempotencyKey !== undefined
+      ? textProblem(given.idempotencyKey, 'idempotencyKey')
+      : []),
     ...(typed && Object.hasOwn(given, TYPE)
       ? [{ path: TYPE, expected: 'nothing: the tool itself selects the event', got: describe(given.type) }]
       : []),
@@ -214,34 +300,40 @@ function around(inner: CompiledSchema, where: string, ours: Ours, typed = false)
   return {
     json: {
       ...withoutUsualDialect(inner.json),
-      properties: { ...(handle ? { handle } : {}), ...theirs, ...(idempotencyKey ? { idempotencyKey } : {}) },
-      ...(handle || must.length > 0 ? { required: [...(handle ? ['handle'] : []), ...must] } : {}),
+      properties: {
+        ...(address ? { [address.name]: address.json } : {}),
+        ...theirs,
+        ...(idempotencyKey ? { idempotencyKey } : {}),
+      },
+      ...(address || must.length > 0 ? { required: [...(address ? [address.name] : []), ...must] } : {}),
     },
     check(value) {
       if (!isObject(value)) return { ok: false, problems: [{ path: '', expected: 'object', got: describe(value) }] };
-      const rest = Object.fromEntries(Object.entries(value).filter(([name]) => !Object.hasOwn(ours, name)));
-      const problems = checkOurs(value);
-      const called = (checked: Checked<unknown>): Checked<Called> => {
+      const rest = Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
+      const given = address && value[address.name];
+      const addressed = address?.check(given) ?? [];
+      const called = (checked: Checked<unknown>, wrong: readonly Problem[]): Checked<Called> => {
+        const problems = [...wrong, ...checkOurs(value)];
         if (!checked.ok) return { ok: false, problems: [...problems, ...checked.problems] };
         if (problems.length > 0) return { ok: false, problems };
         const key = value.idempotencyKey;
         return {
           ok: true,
           value: {
-            handle: String(value.handle ?? ''),
+            handle: typeof given === 'string' ? given : undefined,
             key: typeof key === 'string' && idempotencyKey ? key : undefined,
             data: checked.value,
           },
         };
       };
       const checked = inner.check(rest);
-      return checked instanceof Promise ? checked.then(called) : called(checked);
+      if (!(checked instanceof Promise) && !(addressed instanceof Promise)) return called(checked, addressed);
+      return Promise.all([checked, addressed]).then((both) => called(...both));
     },
   };
 }
 
-function nameProblem(given: Readonly<Record<string, unknown>>, path: 'handle' | 'idempotencyKey'): readonly Problem[] {
-  const value = given[path];
+function textProblem(value: unknown, path: string): readonly Problem[] {
   if (typeof value === 'string' && value.length > 0 && value.length <= 256) return [];
   return [{ path, expected: 'string of 1 to 256 characters', got: describe(value) }];
 }

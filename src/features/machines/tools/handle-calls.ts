@@ -8,16 +8,17 @@ import { StoreError } from '../../../core/store/store.ts';
 import { keyIn, refusedInView, VIEW_META } from '../../apps/view-meta.ts';
 import { HandleError } from '../handle-error.ts';
 import type { HandleView } from '../handle-messages.ts';
-import { handleUri } from '../handle-record.ts';
-import type { Handles } from '../handles.ts';
+import { handleUri, keyUri } from '../handle-record.ts';
+import { type Handles, readerOf } from '../handles.ts';
+import { keyIfAny } from '../keyed-instances.ts';
 import { callNotBegun } from '../load-instance.ts';
-import type { Caller } from '../machine-definition.ts';
+import type { Caller, KeyedKind } from '../machine-definition.ts';
 import { answerRefused, answerWith, answerWithList, liveData, type Naming } from './handle-answer.ts';
 import type { Called, CalledAny, Paging } from './handle-arguments.ts';
 import type { MachineApp } from './machine-app.ts';
 
 /** The operations on handles that the tools call. */
-export type HandlesPort = Pick<Handles, 'create' | 'send' | 'get' | 'list' | 'end' | 'look'>;
+export type HandlesPort = Pick<Handles, 'create' | 'createKeyed' | 'send' | 'get' | 'list' | 'end' | 'look'>;
 
 export type Call<Args> = (args: Args, ctx: Context) => Promise<CallToolResult>;
 
@@ -33,12 +34,24 @@ interface Calls {
 }
 
 /** @param app the keys of views, and what views show; undefined for a machine without views */
-export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<MachineApp, 'keys' | 'shown'>): Calls {
+export function callsOf(
+  naming: Naming,
+  handles: HandlesPort,
+  app?: Pick<MachineApp, 'keys' | 'shown'>,
+  keyed?: KeyedKind,
+): Calls {
   const { name } = naming;
+  /** The address of the instance of a call; undefined for a caller who has none. */
+  const uriOf = (handle: string | undefined, ctx: Context): string | undefined => {
+    if (!keyed) return handleUri(name, handle ?? '');
+    const key = keyIfAny({ name, keyed }, handle, callerOf(ctx));
+    return key === undefined ? undefined : keyUri(name, key);
+  };
   /** The caller of an instance: a call with the key of a view of this instance comes from a person. */
-  const callerFor = (handle: string, ctx: Context): Caller => {
-    const opened = app?.keys.open(keyIn(ctx.meta), ctx.principal, handleUri(name, handle));
-    return opened ? { principal: ctx.principal, ctx: undefined, inView: true } : callerOf(ctx);
+  const callerFor = (handle: string | undefined, ctx: Context): Caller => {
+    const uri = app && uriOf(handle, ctx);
+    const opened = uri !== undefined && app?.keys.open(keyIn(ctx.meta), ctx.principal, uri);
+    return opened ? { ...readerOf(callerOf(ctx)), inView: true } : callerOf(ctx);
   };
   const answered = async (
     does: string,
@@ -49,14 +62,15 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
     try {
       const view = await call();
       const result = answerWith(view, naming, does, ctx.meta);
-      const { handle, expires } = view;
+      const { handle, key, expires } = view;
+      const uri = key === undefined ? handleUri(name, handle) : keyUri(name, key);
       const { principal } = ctx;
       const isShown = app && (ctx.client.views || keyIn(ctx.meta) !== undefined);
       const meta = {
-        ...(app && opens ? { key: app.keys.create(principal, handleUri(name, handle), Date.parse(expires)) } : {}),
+        ...(app && opens ? { key: app.keys.create(principal, uri, expires === '' ? FAR : Date.parse(expires)) } : {}),
         // The page shows all of it with its first picture, and does not grow when its watch is answered.
         ...(isShown
-          ? { live: liveData(app.shown(await handles.look(name, handle, { principal, ctx: undefined }))) }
+          ? { live: liveData(app.shown(await handles.look(name, key ?? handle, readerOf(callerOf(ctx))))) }
           : {}),
       };
       return Object.keys(meta).length === 0 ? result : { ...result, _meta: { ...result._meta, [VIEW_META]: meta } };
@@ -78,10 +92,13 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
     );
   };
   return {
-    create: ({ key, data }, ctx) =>
+    create: ({ handle, key, data }, ctx) =>
       answered(
         'create',
-        async () => handles.create(name, data, callerOf(ctx), { idempotencyKey: key ?? (await ownKey(ctx)) }),
+        async () =>
+          keyed
+            ? handles.createKeyed(name, handle, data, callerOf(ctx))
+            : handles.create(name, data, callerOf(ctx), { idempotencyKey: key ?? (await ownKey(ctx)) }),
         ctx,
         true,
       ),
@@ -102,6 +119,9 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
 
 /** The principal of a request if nothing authenticates clients. */
 const ANONYMOUS = 'anonymous';
+
+/** The end of a key of a view of an instance that does not expire, in milliseconds since 1970. */
+const FAR = Date.UTC(2_100, 0);
 
 function callerOf(ctx: Context): Caller {
   return { principal: ctx.principal, ctx };

@@ -14,7 +14,9 @@ import type { AnyMachine } from '../define-machine.ts';
 import { HandleError } from '../handle-error.ts';
 import type { HandleView, LiveHandle } from '../handle-messages.ts';
 import { chartUri, handleUri } from '../handle-record.ts';
-import type { Caller } from '../machine-definition.ts';
+import { readerOf } from '../handles.ts';
+import { keyIfAny } from '../keyed-instances.ts';
+import type { Caller, KeyedKind } from '../machine-definition.ts';
 import { liveData, viewData } from './handle-answer.ts';
 import type { HandlesPort } from './handle-calls.ts';
 import type { MachineApp } from './machine-app.ts';
@@ -34,9 +36,16 @@ export function resourcesOf(
   handles: HandlesPort,
   clock: Clock,
   app: MachineApp | undefined,
+  keyed: KeyedKind | undefined,
 ): readonly MachineResource[] {
   const rules = { scopes: [...scopes, ...(eventScopes.get ?? [])], allow, machine: { name, event: 'get' } };
+  const variable = keyed ? 'key' : 'handle';
   const complete = {
+    // The key of the caller itself. Who has which of the others is not listed.
+    key(typed: string, _: unknown, ctx: Context): readonly string[] {
+      const own = keyed && keyIfAny({ name, keyed }, undefined, { principal: ctx.principal, ctx });
+      return own?.startsWith(typed) ? [own] : [];
+    },
     async handle(typed: string, _: unknown, ctx: Context): Promise<readonly string[]> {
       const caller = { principal: ctx.principal, ctx: undefined };
       const { handles: views } = await handles.list(name, caller, { limit: MAX_COMPLETED });
@@ -51,16 +60,21 @@ export function resourcesOf(
     }
   };
   // Reading a resource asks no questions, because the client has not called a tool.
-  const readerOf = ({ principal }: Context): Caller => ({ principal, ctx: undefined });
+  const readerFor = (ctx: Context): Caller => readerOf({ principal: ctx.principal, ctx });
   const look = (uri: string, handle: unknown, ctx: Context): Promise<HandleView> =>
-    found(uri, handles.get(name, String(handle), readerOf(ctx)));
+    found(uri, handles.get(name, String(handle), readerFor(ctx)));
   const shown = app?.shown ?? ((view: LiveHandle) => view);
   const live: LiveReader = async ({ uri, variables }, ctx) =>
-    liveData(shown(await found(uri, handles.look(name, String(variables.handle), readerOf(ctx)))));
-  const shared = { complete, ...(icons ? { icons } : {}), cacheScope: 'private', ...rules } as const;
+    liveData(shown(await found(uri, handles.look(name, String(variables[variable]), readerFor(ctx)))));
+  const shared = {
+    complete: keyed ? { key: complete.key } : { handle: complete.handle },
+    ...(icons ? { icons } : {}),
+    cacheScope: 'private',
+    ...rules,
+  } as const;
   return [
     {
-      uri: handleUri(name, '{handle}'),
+      uri: handleUri(name, `{${variable}}`),
       name,
       title,
       description: `One ${name}: its state, and which events it accepts next`,
@@ -72,21 +86,21 @@ export function resourcesOf(
         writeJson(
           app && ctx.client.views
             ? await live(asked, ctx)
-            : viewData(await look(asked.uri, asked.variables.handle, ctx)),
+            : viewData(await look(asked.uri, asked.variables[variable], ctx)),
           2,
         ),
     },
     {
-      uri: chartUri(name, '{handle}'),
+      uri: chartUri(name, `{${variable}}`),
       name: `${name}_chart`,
       title: `${title}: the chart`,
       description: `The statechart of one ${name} as an image with its current state marked`,
       mimeType: 'image/svg+xml',
       ...shared,
       async handler({ uri, variables }, ctx) {
-        const { handle, state } = await look(uri, variables.handle, ctx);
+        const { handle, key, state } = await look(uri, variables[variable], ctx);
         const active = pathsIn(state);
-        const title = `${name} ${handle}: ${active.join(' & ')}`;
+        const title = `${name} ${key ?? handle}: ${active.join(' & ')}`;
         // Loaded with the first picture: most servers are never asked for one.
         const { pictureOf } = await import('../../charts/chart-picture.ts');
         return pictureOf(chart, { title, active, clock, waitMs: PICTURE_MS });

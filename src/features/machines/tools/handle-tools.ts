@@ -11,10 +11,25 @@ import type { CompiledSchema } from '../../../core/schema/schema.ts';
 import { compileLimits } from '../../guard/limits/call-limits.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import type { Naming } from './handle-answer.ts';
-import { creating, naming, paging, sending, sendingAny, signature } from './handle-arguments.ts';
+import {
+  addressArgument,
+  creating,
+  creatingKeyed,
+  naming,
+  paging,
+  sending,
+  sendingAny,
+  signature,
+} from './handle-arguments.ts';
 import { type Call, callsOf, type HandlesPort } from './handle-calls.ts';
 import type { MachineApp } from './machine-app.ts';
-import { createDescription, eventDescription, type MachineDescription, sendDescription } from './tool-descriptions.ts';
+import {
+  createDescription,
+  eventDescription,
+  getDescription,
+  type MachineDescription,
+  sendDescription,
+} from './tool-descriptions.ts';
 import { viewSchema } from './view-schema.ts';
 
 export type CompiledTool = Compiled<Tool, ToolImplementation>;
@@ -33,7 +48,8 @@ export function toolsOf(
 ): readonly CompiledTool[] {
   const { name, input, single = false, description } = definition;
   const label = `machine "${name}"`;
-  const calls = callsOf(namingOf(name, single, members), handles, app);
+  const address = addressArgument(definition, label);
+  const calls = callsOf(namingOf(name, single, members, said.keyed?.argument), handles, app, said.keyed);
   const view = {
     ...compileOutput(viewSchema(definition, said.chart), label),
     // An instance that began before a reload may finish on its earlier machine, whose states are others.
@@ -47,7 +63,7 @@ export function toolsOf(
     ? [
         tool('send', {
           description: sendDescription(said),
-          input: sendingAny(members, `${label}: events`),
+          input: sendingAny(members, `${label}: events`, address),
           annotations: { readOnlyHint: false },
           call: calls.sendAny,
         }),
@@ -55,36 +71,46 @@ export function toolsOf(
     : [...members].map(([type, schema]) =>
         tool(type, {
           description: eventDescription(said, type, schema),
-          input: sending(schema, `${label}: events.${type}`),
+          input: sending(schema, `${label}: events.${type}`, address),
           annotations: { readOnlyHint: false },
           call: calls.send(type),
         }),
       );
+  const { keyed } = said;
   const tools = [
-    tool('create', {
-      description: createDescription(said, description),
-      input: creating(input, `${label}: input`),
-      output: view,
-      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
-      call: calls.create,
-    }),
+    ...(keyed && keyed.create !== 'create'
+      ? []
+      : [
+          tool('create', {
+            description: createDescription(said, description),
+            input: keyed ? creatingKeyed(input, `${label}: input`, address) : creating(input, `${label}: input`),
+            output: view,
+            annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
+            call: calls.create,
+          }),
+        ]),
     ...sends,
     tool('get', {
-      description: `Shows the ${name} and the events that it accepts next. Asks its open questions again.`,
-      input: naming(label),
+      description: getDescription(said, description),
+      input: naming(label, address),
       output: view,
       annotations: { readOnlyHint: true },
       call: calls.get,
     }),
-    tool('list', {
-      description: `Lists your ${name} instances with their handles and states, oldest first.`,
-      input: paging(label),
-      annotations: { readOnlyHint: true, openWorldHint: false },
-      call: calls.list,
-    }),
+    // A caller with a key needs no list, and a list of all keys would reveal those of others.
+    ...(keyed
+      ? []
+      : [
+          tool('list', {
+            description: `Lists your ${name} instances with their handles and states, oldest first.`,
+            input: paging(label),
+            annotations: { readOnlyHint: true, openWorldHint: false },
+            call: calls.list,
+          }),
+        ]),
     tool('end', {
       description: `Ends the ${name} permanently: its work is aborted, and it accepts no more events.`,
-      input: naming(label),
+      input: naming(label, address),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
       call: calls.end,
     }),
@@ -96,14 +122,20 @@ export function toolsOf(
   return tools;
 }
 
-function namingOf(name: string, single: boolean, members: ReadonlyMap<string, CompiledSchema>): Naming {
+function namingOf(
+  name: string,
+  single: boolean,
+  members: ReadonlyMap<string, CompiledSchema>,
+  argument: string | undefined,
+): Naming {
   return {
     name,
     callOf(type) {
       const schema = members.get(type);
       const said = schema ? signature(schema) : '';
-      if (!single) return `${name}_${type} (${said})`;
-      return `${name}_send (event: "${type}"${said === '' ? '' : `, data: { ${said} }`})`;
+      const named = argument === undefined ? '' : `${argument}: string`;
+      if (!single) return `${name}_${type} (${[named, said].filter((each) => each !== '').join(', ')})`;
+      return `${name}_send (${named === '' ? '' : `${named}, `}event: "${type}"${said === '' ? '' : `, data: { ${said} }`})`;
     },
   };
 }

@@ -8,8 +8,9 @@ import type { PageResource } from '../../apps/app-page.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { MACHINE_MEMBERS } from '../definition-members.ts';
 import { unaskableForms } from '../form-checks.ts';
+import { keyedOf } from '../keyed-kind.ts';
 import { checkMachine } from '../machine-checks.ts';
-import type { MachineKind } from '../machine-definition.ts';
+import type { KeyedKind, MachineKind } from '../machine-definition.ts';
 import { missingImplementations } from '../machine-references.ts';
 import { membersOf } from './handle-arguments.ts';
 import type { HandlesPort } from './handle-calls.ts';
@@ -46,11 +47,13 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort, vie
   const members = new Map(
     Object.entries(definition.events).map(([type, schema]) => [type, membersOf(schema, `${label}: events.${type}`)]),
   );
+  const keyed = keyedOf(definition, label);
+  const kind = kindOf(definition, chart, events, keyed);
   const app = machineApp(definition, chart, members, views);
   return {
-    kind: kindOf(definition, chart, events),
-    tools: toolsOf(definition, { name, chart, events }, members, handles, app),
-    resources: [...resourcesOf(definition, chart, handles, views.clock, app), ...(app?.page.resources ?? [])],
+    kind,
+    tools: toolsOf(definition, { name, chart, events, keyed }, members, handles, app),
+    resources: [...resourcesOf(definition, chart, handles, views.clock, app, keyed), ...(app?.page.resources ?? [])],
   };
 }
 
@@ -110,7 +113,12 @@ function checkEvent(type: string, chart: ChartNode, { name, single }: AnyMachine
     );
 }
 
-function kindOf(definition: AnyMachine, chart: ChartNode, events: readonly string[]): MachineKind {
+function kindOf(
+  definition: AnyMachine,
+  chart: ChartNode,
+  events: readonly string[],
+  keyed: KeyedKind | undefined,
+): MachineKind {
   const { name, machine, previous, ttlMs, idleMs, view, migrate, version = fingerprint(chart) } = definition;
   return {
     name,
@@ -123,6 +131,7 @@ function kindOf(definition: AnyMachine, chart: ChartNode, events: readonly strin
     previous,
     ttlMs,
     idleMs,
+    keyed,
     ...(definition.app ? { hasViews: true } : {}),
   };
 }

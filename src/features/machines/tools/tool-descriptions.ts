@@ -3,6 +3,7 @@
 import { isFor, nodesOf, takers } from '../../../core/kernel/charts/chart.ts';
 import type { ChartNode } from '../../../core/kernel/charts/chart-node.ts';
 import type { CompiledSchema } from '../../../core/schema/schema.ts';
+import type { KeyedKind } from '../machine-definition.ts';
 
 export interface MachineDescription {
   /** The name of the machine. */
@@ -10,22 +11,58 @@ export interface MachineDescription {
   readonly chart: ChartNode;
   /** The events that clients may send. */
   readonly events: readonly string[];
+  /** Its keys; undefined for instances with handles. */
+  readonly keyed?: KeyedKind | undefined;
 }
 
 /** Maximum number of states that a description lists. */
 const MAX_STATES = 12;
 
 export function createDescription(said: MachineDescription, description: string | undefined): string {
-  const { name, chart } = said;
-  const begins = chart.nodes.filter(({ initial }) => initial).map(({ key }) => key);
-  const ends = chart.nodes.filter(({ type }) => type === 'final').map(({ key }) => key);
+  const { name, keyed } = said;
+  const creates = keyed
+    ? `Creates the ${name} ${ofKey(keyed)}, which exists once.`
+    : `Creates a new ${name} and returns its handle: pass it to the other ${name} tools.`;
   return [
     ...(description === undefined ? [] : [description]),
-    `Creates a new ${name} and returns its handle: pass it to the other ${name} tools. Each answer lists the events that are accepted next.`,
-    ...(begins.length > 0
-      ? [`It starts in ${list(begins)}${ends.length > 0 ? ` and ends in ${list(ends, 'or')}` : ''}.`]
-      : []),
+    `${creates} Each answer lists the events that are accepted next.`,
+    ...course(said),
   ].join('\n');
+}
+
+export function getDescription(said: MachineDescription, description: string | undefined): string {
+  const { name, keyed } = said;
+  const asks = 'and the events that it accepts next. Asks its open questions again.';
+  if (!keyed) return `Shows the ${name} ${asks}`;
+  const shows = `Shows the ${name} ${ofKey(keyed)}, ${asks}`;
+  if (keyed.create === 'create') return shows;
+  return [
+    ...(description === undefined ? [] : [description]),
+    `${shows} If it is absent, its first event creates it.`,
+    ...course(said),
+  ].join('\n');
+}
+
+/** Describes the states in which an instance begins and ends. */
+function course({ chart }: MachineDescription): readonly string[] {
+  const begins = chart.nodes.filter(({ initial }) => initial).map(({ key }) => key);
+  const ends = chart.nodes.filter(({ type }) => type === 'final').map(({ key }) => key);
+  if (begins.length === 0) return [];
+  return [`It starts in ${list(begins)}${ends.length > 0 ? ` and ends in ${list(ends, 'or')}` : ''}.`];
+}
+
+/** Describes the owner of the instance, or the argument that names it. */
+function ofKey({ kind, argument }: KeyedKind): string {
+  switch (kind) {
+    case 'principal':
+      return 'of this user';
+    case 'tenant':
+      return "of this user's organization";
+    case 'session':
+      return 'of this session';
+    case 'argument':
+      return `that "${argument}" names`;
+  }
 }
 
 export function eventDescription(said: MachineDescription, type: string, members: CompiledSchema): string {

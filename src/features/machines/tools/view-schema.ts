@@ -16,7 +16,10 @@ const MAX_STATES = 40;
  * @param chart the states of an instance; undefined for any states
  * @throws {SchemaError} for a schema of the author that cannot be registered
  */
-export function viewSchema({ name, previous, schemas = {} }: AnyMachine, chart: ChartNode | undefined): JsonObject {
+export function viewSchema(
+  { name, key, previous, schemas = {} }: AnyMachine,
+  chart: ChartNode | undefined,
+): JsonObject {
   const own = (member: 'view' | 'output'): JsonObject => {
     const schema = schemas[member];
     if (schema === undefined) return {};
@@ -24,15 +27,16 @@ export function viewSchema({ name, previous, schemas = {} }: AnyMachine, chart: 
     // References inside of a schema refer to its own root; an `$id` preserves that.
     return refers(json) && json.$id === undefined ? { $id: member, ...json } : json;
   };
+  const keyed = key !== undefined;
   // An instance may finish on its earlier machine, whose states are others.
   const named = previous === undefined && chart !== undefined && nodesOf(chart).length <= MAX_STATES;
   return {
     type: 'object',
     properties: {
       happened: { type: 'string' },
-      handle: { type: 'string' },
-      state: named ? stateSchema(chart) : {},
-      status: { type: 'string', enum: ['active', 'done', 'failed', 'ended'] },
+      [keyed ? 'key' : 'handle']: { type: 'string' },
+      state: named ? (keyed ? orAbsent(stateSchema(chart)) : stateSchema(chart)) : {},
+      status: { type: 'string', enum: ['active', 'done', 'failed', 'ended', ...(keyed ? ['absent'] : [])] },
       view: own('view'),
       accepts: { type: 'array', items: { type: 'string' } },
       asks: { type: 'array', items: { type: 'object' } },
@@ -42,8 +46,15 @@ export function viewSchema({ name, previous, schemas = {} }: AnyMachine, chart: 
       created: { type: 'string' },
       expires: { type: 'string' },
     },
-    required: ['handle', 'state', 'status', 'accepts', 'version', 'created', 'expires'],
+    required: keyed
+      ? ['key', 'state', 'status', 'accepts', 'version']
+      : ['handle', 'state', 'status', 'accepts', 'version', 'created', 'expires'],
   };
+}
+
+/** The state of a key without an instance is `absent`. */
+function orAbsent(states: JsonObject): JsonObject {
+  return { anyOf: [{ type: 'string', enum: ['absent'] }, ...(Array.isArray(states.anyOf) ? states.anyOf : [states])] };
 }
 
 /** The schema of a state value of XState: the key of an atomic state, or an object with the state inside of each. */
