@@ -137,7 +137,7 @@ function staged(tree: Tree, cli: Agent, command: Agent, end: () => Promise<void>
   };
 }
 
-test('a TypeScript program that listens itself is reloaded when one of its modules changes', async () => {
+test.full('a TypeScript program that listens itself is reloaded when one of its modules changes', async () => {
   const { cli, change, told, end } = await open(
     { 'server.ts': program(LISTENS), 'lib/word.ts': word('one') },
     'server.ts',
@@ -556,14 +556,13 @@ server.listen(stdio());`;
     const tree = new Tree({ [SERVER]: text, [WORD]: plainWord('one') });
     const cli = new Cli(['dev', SERVER, '--no-inspect'], { cwd: tree.path });
     await cli.initialize();
-    // On a busy machine, the start blocks the loop too long, too.
-    const started = cli.err.length;
     void cli.call('spin').catch(() => {});
     await cli.said('Ctrl-C or SIGTERM ends the process at once');
     assert.match(cli.err, /blocked for \d+ ms by tool "spin"/);
     const line = text.split('\n').findIndex((each) => each.includes('for (;;)')) + 1;
     assert.match(cli.err, new RegExp(`server\\.mjs:${line}:`));
-    assert.not.ok(cli.err.slice(started).includes('outside of any handler'));
+    // Before it, a busy machine may block the loop for too long.
+    assert.not.match(cli.err.slice(cli.err.indexOf('by tool "spin"')), 'outside of any handler');
     cli.process.kill('SIGINT');
     await cli.exit;
     assert.is(cli.process.signalCode, 'SIGINT');
@@ -583,8 +582,8 @@ for (let blocked = 0; blocked < ${ms}; blocked += 10) Atomics.wait(cell, 0, 0, 1
     ['dev SERVER --no-inspect', 'the end of stdin', (cli: Cli) => cli.end(), [143], test.full],
     ['run SERVER', 'the end of stdin', (cli: Cli) => cli.end(), [1], test.full],
     ['run SERVER --no-supervisor', 'the end of stdin', (cli: Cli) => cli.end(), [143], test.full],
-    ['run SERVER', 'a second signal', (cli: Cli) => [1, 2].map(() => cli.process.kill('SIGTERM')), [1, 143], test],
-    ['serve SERVER --http 0', 'a signal', (cli: Cli) => cli.process.kill('SIGTERM'), [143], test],
+    ['run SERVER', 'a second signal', (cli: Cli) => [1, 2].map(() => cli.process.kill('SIGTERM')), [1, 143], test.full],
+    ['serve SERVER --http 0', 'a signal', (cli: Cli) => cli.process.kill('SIGTERM'), [143], test.full],
   ] as const)
     add(`a module that never ends under troupe ${command} is named with its line, and ${what} ends it`, async () => {
       const tree = new Tree({ [SERVER]: endless, [WORD]: plainWord('one') });

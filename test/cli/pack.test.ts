@@ -165,7 +165,7 @@ test('a program of TypeScript starts from its archive alone, in another folder',
   assert.is(Buffer.compare(archive, readFileSync(tree.at('again.mcpb'))), 0);
 });
 
-test('a folder of tools is packed as a folder, with what "files" names', async () => {
+test.full('a folder of tools is packed as a folder, with what "files" names', async () => {
   const tree = new Tree({
     'package.json': json({ ...PROJECT, files: ['tools/', './words.txt'] }),
     'tools/hello.ts': `import { defineTool } from 'troupe';
@@ -239,7 +239,7 @@ for (const [what, files, expected] of refused)
     assert.not.ok(existsSync(tree.at('shop-1.2.0.mcpb')));
   });
 
-test('a key that "files" names itself is packed', async () => {
+test.full('a key that "files" names itself is packed', async () => {
   const tree = new Tree({
     'package.json': json({ ...PROJECT, files: ['server.mjs', 'public.pem'] }),
     'server.mjs':

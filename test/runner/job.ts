@@ -47,6 +47,15 @@ export interface JobResult {
  */
 const ROOMY = ['--max-semi-space-size=64', '--interrupt-budget=1000000'];
 
+/**
+ * The options of each process of a quick run: WebAssembly is compiled once, fast. A script of a test computes for milliseconds, and
+ * V8 spends half a second of processor time on optimizing its engine. The full run has the settings of Node.
+ */
+const QUICK = ['--liftoff-only'];
+
+/** The arguments of the runner choose the scale after this file was loaded. */
+const isQuick = (): boolean => (process.env.TROUPE_SCALE ?? 'quick') === 'quick';
+
 let started = 0;
 
 /** The directories of this run: the state of the commands of the tests, in place of the person's own, and their temporary files. */
@@ -144,13 +153,17 @@ interface End {
 function endOf(files: readonly string[], roomy: boolean, mark: string): Promise<End> {
   const { state, temporary } = directoriesOfRun();
   return new Promise((done) => {
-    const child = spawn(process.execPath, [...(roomy ? ROOMY : []), compiled('test/run.ts'), '--inside', ...files], {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      env: {
-        ...process.env,
-        ...{ NODE_NO_WARNINGS: '1', XDG_STATE_HOME: state, LOCALAPPDATA: state, TMPDIR: temporary, [MARK]: mark },
+    const child = spawn(
+      process.execPath,
+      [...(isQuick() ? QUICK : []), ...(roomy ? ROOMY : []), compiled('test/run.ts'), '--inside', ...files],
+      {
+        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+        env: {
+          ...process.env,
+          ...{ NODE_NO_WARNINGS: '1', XDG_STATE_HOME: state, LOCALAPPDATA: state, TMPDIR: temporary, [MARK]: mark },
+        },
       },
-    });
+    );
     let output = '';
     let current: string | undefined;
     const ended: Ended[] = [];

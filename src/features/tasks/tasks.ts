@@ -70,7 +70,7 @@ class PromotableContext extends RequestContext {
     super(request, host, implementation, 'may become a task');
     this.#tasks = tasks;
     this.#current = request;
-    this.#timer = tasks.promoteLater(request, this);
+    this.#timer = tasks.promoteLater(() => this.becomeTask());
   }
 
   /** The time that its client takes to answer does not count: each request of the call gets the full time. */
@@ -78,7 +78,7 @@ class PromotableContext extends RequestContext {
     super.continueFor(request);
     this.#current = request;
     this.#timer.cancel();
-    this.#timer = this.#tasks.promoteLater(request, this);
+    this.#timer = this.#tasks.promoteLater(() => this.becomeTask());
   }
 
   override get isTask(): boolean {
@@ -231,9 +231,9 @@ export class Tasks implements RequestTarget, CellHolder {
   }
 
   /** Turns a call into a task if the request that carries it now is still running after `limits.taskAfterMs`. */
-  promoteLater(request: RequestView, run: HandlerRun): Timer {
+  promoteLater(promote: () => void): Timer {
     const { limits, system } = this.#options;
-    return system.clock.after(limits.taskAfterMs, () => this.promote(request, run));
+    return system.clock.after(limits.taskAfterMs, promote);
   }
 
   /** Serves a request about tasks. */

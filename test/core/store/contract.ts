@@ -1,8 +1,11 @@
 /** The contract of every store (D-11): tests that a store passes wherever it keeps its data. */
+import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { withCell } from '../../../src/core/protocol/cell.ts';
-import { type ActorRow, type Store, StoreError, type Write } from '../../../src/core/store/store.ts';
+import { memoryStore } from '../../../src/core/store/memory-store.ts';
+import { type ActorRow, type ReplyWrite, type Store, StoreError, type Write } from '../../../src/core/store/store.ts';
 import { suite } from '../../harness/door.ts';
+import { random } from '../../harness/scale.ts';
 import { actor, event, host, row } from './support.ts';
 
 /** The fault with which some work fails; `none` if it succeeds. */
@@ -23,13 +26,57 @@ const timer = (id: string, name: string, due: number): Write => ({
   timer: { actor: id, timer: name, due, data: `"${name}"` },
 });
 
-const reply = (id: string, request: string, expires: number): Write => ({
+const reply = (id: string, request: string, expires: number): ReplyWrite => ({
   type: 'reply',
   actor: id,
   request,
   data: `"${request}"`,
   expires,
 });
+
+const RUNS = random(400);
+
+/** Actors, streams, timers and requests of random batches: few, so that writes meet. */
+const ACTORS = ['law/0', 'law/1', 'law/2'];
+const NAMES = ['a', 'b'];
+
+function changes(): fc.Arbitrary<Write> {
+  const id = fc.constantFrom(...ACTORS);
+  const name = fc.constantFrom(...NAMES);
+  const number = fc.integer({ min: 1, max: 6 });
+  const data = fc.constantFrom('', '"é"', '{"n":1}', '"\\u0000"');
+  return fc.oneof(
+    fc
+      .tuple(id, name, number)
+      .map(([id, status, created]) => actor(id, { status, created, kind: 'task', name: 'law' })),
+    fc.tuple(id, data, name).map(([id, data, version]): Write => ({ type: 'snapshot', actor: id, version, data })),
+    fc.tuple(id, name, number, data).map(([id, stream, seq, data]) => event(id, stream, seq, data)),
+    fc.tuple(id, name, number).map(([id, stream, upto]): Write => ({ type: 'trim', actor: id, stream, upto })),
+    fc.tuple(id, name, data).map(([id, request, data]): Write => ({ ...reply(id, request, 9e12), data })),
+    fc.tuple(id, name, number).map(([id, name, due]) => timer(id, name, due)),
+    fc.tuple(id, name).map(([id, timer]): Write => ({ type: 'timer off', actor: id, timer })),
+    id.map((id): Write => ({ type: 'forget', actor: id })),
+  );
+}
+
+/** All that can be read of these actors. */
+async function readOf(store: Store): Promise<unknown> {
+  const read: unknown[] = [(await store.list({ kind: 'task', name: 'law', limit: 9 })).map(({ id }) => id)];
+  for (const id of ACTORS) {
+    const { timers = [], ...stored } = (await store.load(id)) ?? {};
+    read.push(
+      stored,
+      [...timers].sort((a, b) => (a.timer < b.timer ? -1 : 1)),
+    );
+    read.push([...(await store.streams(id))].sort((a, b) => (a.stream < b.stream ? -1 : 1)));
+    for (const name of NAMES) {
+      read.push(await store.reply(id, name));
+      for (const after of [0, 2, 4])
+        read.push(await store.events(id, name, after, 9).catch(({ fault }: StoreError) => fault));
+    }
+  }
+  return read;
+}
 
 /** Registers the tests of the contract for one kind of store. */
 export function contract(name: string, make: () => Store | Promise<Store>, suiteOf = suite): void {
@@ -305,6 +352,27 @@ export function contract(name: string, make: () => Store | Promise<Store>, suite
       (await store.list({ kind: 'question', limit: 9 })).map(({ id }) => id),
       ['f3'],
     );
+  });
+
+  test('random batches, alone and in groups, are kept and rejected as in memory', async () => {
+    const inMemory = memoryStore();
+    await inMemory.open(host());
+    const batch = fc.array(changes(), { minLength: 1, maxLength: 5 });
+    const groups = fc.array(fc.array(batch, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(groups, async (groups) => {
+        for (const each of [store, inMemory])
+          await each.commit(ACTORS.map((id): Write => ({ type: 'forget', actor: id })));
+        for (const group of groups) {
+          const faults = async (each: Store): Promise<readonly string[]> =>
+            Promise.all(group.map((writes) => faultOf(each.commit(writes))));
+          assert.equal(await faults(store), await faults(inMemory));
+        }
+        assert.equal(await readOf(store), await readOf(inMemory));
+      }),
+      { numRuns: RUNS },
+    );
+    await inMemory.close();
   });
 
   test('a commit after close() is rejected', async () => {

@@ -5,7 +5,7 @@ import { atScale } from '../../harness/scale.ts';
 import { abandonQuestions, canWeigh } from './abandoning.ts';
 
 const test = suite('abandoned questions');
-const QUESTIONS = atScale({ quick: 2_000, full: 8_000, proof: 20_000 });
+const QUESTIONS = atScale({ quick: 1_000, full: 8_000, proof: 20_000 });
 const WAIT = QUESTIONS / 8;
 /** What the process itself takes in the meantime, such as compiled code. A question that stays takes several KB. */
 const NOISE_BYTES = 2_000_000;

@@ -1,5 +1,6 @@
 /** Tasks of the modern era (the extension io.modelcontextprotocol/tasks): how a call becomes one, and what its client does with it. */
 import * as assert from 'uvu/assert';
+import { becomeTask, isTask } from '../../../src/core/execution/request-context.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
 import { ErrorCode, ProtocolError } from '../../../src/index.ts';
@@ -106,6 +107,27 @@ test('a tool that allows it answers plainly within the threshold, and is a task 
   assert.is(await client.status(idOf(created)), 'completed');
   // Nothing of the threshold is left: what runs is the task's time to live.
   assert.is(clock.timers, timers + 1);
+  await server.close();
+});
+
+test('a call that its time has made a task knows that it is one', async () => {
+  const { server, clock, modern } = await stage({ taskAfterMs: 400 });
+  const { opened, open } = gate();
+  const known: boolean[] = [];
+  server.tool('slow', { task: 'allowed' }, async (_, ctx) => {
+    known.push(isTask(ctx));
+    await opened;
+    known.push(isTask(ctx), becomeTask(ctx));
+    return 'done';
+  });
+  const client = modern();
+  const created = client.call('slow');
+  await clock.advance(400);
+  const id = idOf(await created);
+  open();
+  await settled();
+  assert.is(await client.said(id), 'done');
+  assert.equal(known, [false, true, true]);
   await server.close();
 });
 

@@ -16,7 +16,6 @@ import { startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { jsonResponse, type RawRequest, type RawServer, rawServer, response } from '../../harness/raw-server.ts';
 import { textOf } from '../../harness/results.ts';
-import { SCALE } from '../../harness/scale.ts';
 import { until } from '../../harness/wait.ts';
 import { apiStage } from './api-stage.ts';
 
@@ -196,7 +195,8 @@ test('a client without tasks gets the 202 with its address, and so does each cli
   await api.close();
 });
 
-test('a task is polled by the next process after a kill, and its request was sent once', async () => {
+// The quick test of the next process is that of operation-options.test.ts, in memory.
+test.full('a task is polled by the next process after a kill, and its request was sent once', async () => {
   const { api, finish, polls, posts } = await jobs();
   const folder = mkdtempSync(join(tmpdir(), 'openapi-'));
   const start = async (): Promise<{ readonly child: ChildProcess; readonly url: string }> => {
@@ -219,11 +219,9 @@ test('a task is polled by the next process after a kill, and its request was sen
   };
   try {
     const taskId = idOf(await ask('tools/call', { name: 'use', arguments: {} }));
-    // In the full run, once before the first poll. In each, once after it.
-    if (SCALE !== 'quick') {
-      await kill();
-      running = await start();
-    }
+    // Once before the first poll, and once after it.
+    await kill();
+    running = await start();
     await until(() => polls() > 0);
     await kill();
     running = await start();

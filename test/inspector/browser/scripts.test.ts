@@ -11,6 +11,11 @@ import * as z from 'zod';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { openRecording } from '../../../src/inspector/open-recording.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
+
+fullOnly(
+  'opens pages; the quick test of the page is overview.test.ts, and that of the calls model/script-lane.test.ts',
+);
 
 const test = browserSuite('the view of a script');
 const browsing = new Browsing();

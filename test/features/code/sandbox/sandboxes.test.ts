@@ -78,7 +78,7 @@ test('S-133: scripts of several principals take turns, and one principal leaves 
   assert.is(boxes.size.waiting, 0);
 });
 
-test('endless scripts of one principal delay neither the server nor the scripts of another', async () => {
+test.full('endless scripts of one principal delay neither the server nor the scripts of another', async () => {
   const boxes = sandboxes({ sliceMs: 100 });
   await Promise.all(['eve', 'ann'].map((principal) => boxes.begin(principal, principal, scriptOf('return 1'))));
   const endless = Array.from({ length: 50 }, (_, at) => boxes.begin(`endless ${at}`, 'eve', scriptOf('for (;;);')));
@@ -164,7 +164,7 @@ test('a thread holds a bounded number of scripts, and those that wait longest ar
   assert.ok(await boxes.proceed('c', [value(1, '1')]));
 });
 
-test('large scripts make room before there are many of them', async () => {
+test.full('large scripts make room before there are many of them', async () => {
   const boxes = sandboxes({ threads: 1, sliceMs: 60_000, runMs: 60_000 });
   const large =
     'const held = []; for (let i = 0; i < 200; i++) held.push("x".repeat(1e5) + i); await shop.a(); return held.length';
