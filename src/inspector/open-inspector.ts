@@ -109,7 +109,10 @@ export async function openInspector(server: Server, options: InspectorOptions = 
   option.check('openInspector: ', options, ROWS);
   const controller: ControllerOf | undefined = control
     ? (redactor, end) =>
-        new Controller({ inside, reach: inside, redactor, version: packageVersion(), approvals: server.approvals, end })
+        new Controller({
+          ...{ inside, reach: inside, redactor, version: packageVersion(), approvals: server.approvals, end },
+          hooks: inside.hooks,
+        })
     : undefined;
   const settings = { port, token, maxViewers, history, redact: options.redact ?? {}, connect };
   const program = { ...inside, info: server.info };

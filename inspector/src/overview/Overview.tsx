@@ -13,6 +13,7 @@ import './overview.css';
 /** Interval of the requests for missing deadlines, in milliseconds. */
 const REFRESH_MS = 1_000;
 
+const Deliveries = later('The deliveries of webhooks', async () => (await import('./Deliveries.tsx')).Deliveries);
 const Approvals = later('The list of approvals', async () => (await import('./Approvals.tsx')).Approvals);
 
 const Calls = later('The list of calls', async () => (await import('./Calls.tsx')).Calls);
@@ -83,6 +84,7 @@ export function Overview() {
         </>
       ) : null}
       <Calls />
+      {data.hello?.control === true && connection.value.state === 'live' && !data.hello.remote ? <Deliveries /> : null}
       <section aria-labelledby="overview-waiting">
         <header class="overview-head">
           <h2 id="overview-waiting">Waiting</h2>

@@ -218,14 +218,19 @@ export class HookTable implements CellHolder {
     return entry.row.ref;
   }
 
-  /** A delivery; undefined if there is none. It may be another node's. */
-  async #find(path: string, ref: string): Promise<StoredDelivery | undefined> {
+  /** A delivery; undefined if there is none. It may be another node's. @throws {StoreError} */
+  async find(ref: string): Promise<StoredDelivery | undefined> {
     const entry = this.#entries.get(ref);
-    if (entry) return entry.row.path === path ? this.#recordOf(entry) : undefined;
+    if (entry) return this.#recordOf(entry);
     if (cellIn(ref) === undefined) return undefined;
     const stored = await this.#core.store.load(hookActor(ref));
     const row = stored && hookRowIn(stored.actor);
-    return row?.path === path ? readDelivery(row, stored?.snapshot) : undefined;
+    return row && readDelivery(row, stored?.snapshot);
+  }
+
+  async #find(path: string, ref: string): Promise<StoredDelivery | undefined> {
+    const found = await this.find(ref);
+    return found?.path === path ? found : undefined;
   }
 
   /** The body of a delivery as it came; undefined if there is none. @throws {StoreError} */
@@ -243,6 +248,7 @@ export class HookTable implements CellHolder {
   ): Promise<readonly StoredDelivery[]> {
     const found = [...this.#entries.values()]
       .filter(({ row }) => (path === undefined || row.path === path) && (state === undefined || row.state === state))
+      .reverse()
       .sort((a, b) => b.row.at - a.row.at)
       .slice(0, limit);
     const records = await Promise.all(found.map((entry) => this.#recordOf(entry).catch(() => undefined)));

@@ -3,7 +3,13 @@ import { Lazy } from '../../core/kernel/lazy.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { RegisteredHooks } from './registered-hooks.ts';
 
-export const hooks: Feature<RegisteredHooks> = {
+/** The webhooks of a server; undefined while there is none, unless they are to be created. */
+interface HookService {
+  (create: true): RegisteredHooks;
+  (): RegisteredHooks | undefined;
+}
+
+export const hooks: Feature<HookService> = {
   name: 'hooks',
   open(core) {
     const { store, limits } = core;
@@ -12,12 +18,15 @@ export const hooks: Feature<RegisteredHooks> = {
     const begin = (): void => {
       if (serves) registered.created?.table.begin();
     };
+    function service(create: true): RegisteredHooks;
+    function service(): RegisteredHooks | undefined;
+    function service(create?: true): RegisteredHooks | undefined {
+      if (create) void registered.value;
+      begin();
+      return registered.created;
+    }
     return {
-      get service() {
-        const { value } = registered;
-        begin();
-        return value;
-      },
+      service,
       ...(store.durable && {
         holds: {
           /** The store may have deliveries of another process, although this one has no webhook yet. */

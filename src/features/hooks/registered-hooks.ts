@@ -5,7 +5,7 @@ import { within } from '../../core/kernel/clock.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { TokenBuckets } from '../../core/kernel/token-bucket.ts';
-import { isObject, messageOf, shortened } from '../../core/protocol/json.ts';
+import { isObject, type JsonValue, messageOf, shortened } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { type DefinedHook, defineHook, type HookOptions } from './define-hook.ts';
@@ -129,6 +129,19 @@ export class RegisteredHooks {
     option.check('deliveries: ', query, QUERY);
     const found = await this.table.list(path, query.state, query.limit ?? 100);
     return found.map(({ key: _key, content: _content, ...record }) => record);
+  }
+
+  /** The body of a delivery of any webhook of this node: parsed if it can be, and the number of its bytes; undefined if it is not stored. */
+  async content(ref: string): Promise<{ readonly body: JsonValue | undefined; readonly bytes: number } | undefined> {
+    const found = await this.table.find(ref);
+    const bytes = found && (await this.table.body(found.path, ref));
+    return bytes && { body: readContent(found.content, bytes), bytes: bytes.length };
+  }
+
+  /** See {@link Hook.again}, for any webhook of this node. @throws {StoreError} */
+  async again(ref: string): Promise<string | undefined> {
+    const found = await this.table.find(ref);
+    return found && this.table.again(found.path, ref);
   }
 
   async #receive(hook: DefinedHook, post: WebhookPost): Promise<WebhookAnswer> {

@@ -9,6 +9,7 @@ import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { ServerDescription } from '../../core/messages/results.ts';
 import type { NamedClient, Transport } from '../../core/transports/transport.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
+import type { RegisteredHooks } from '../hooks/registered-hooks.ts';
 import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
 import type { SkillSource } from '../skills/skill-source.ts';
 
@@ -26,6 +27,8 @@ export interface Internals {
   readonly limits: Limits;
   /** The client on stdio or on a socket; undefined while it serves neither. */
   localClient(): NamedClient | undefined;
+  /** The webhooks; undefined while there is none. */
+  hooks(): RegisteredHooks | undefined;
   /** Records what viewers do; undefined without an audit. */
   readonly audit?: Mailbox<AuditMail> | undefined;
   /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */

@@ -452,7 +452,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
    * });
    */
   webhook(path: string, options: HookOptions): Hook {
-    return this.#service(hooks).register(path, options);
+    return this.#service(hooks)(true).register(path, options);
   }
 
   /**
@@ -766,6 +766,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
         return middleware();
       },
       skillFolders: () => this.#service(skills).folders,
+      hooks: () => this.#service(hooks)(),
       audit: this.#service(audit)?.mailbox,
       clock: this.options.clock ?? systemClock,
       machines: () =>

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { Approval, ApprovalGrant } from '../../features/approvals/approval-interface.ts';
+import type { HookRecord } from '../../features/hooks/registered-hooks.ts';
 import type { Plain } from '../frames.ts';
 
 type Texts = { readonly [name: string]: string };
@@ -139,6 +140,11 @@ export interface ApprovalsView {
   readonly grants: readonly ApprovalGrant[];
 }
 
+/** The last deliveries of webhooks, the newest first, and then older dead ones, for viewers. */
+export interface DeliveriesView {
+  readonly deliveries: readonly HookRecord[];
+}
+
 /** A decision about an approval, or the end of an approval or a grant. */
 export type ApprovalControl = {
   readonly approval: string;
@@ -175,6 +181,8 @@ export type Control =
       readonly params: JsonObject;
       readonly caller: CallerOptions;
     }
+  /** Sends a delivery of a webhook to its handler again. */
+  | { readonly action: 'redeliver'; readonly ref: string }
   /** Forgets the ended calls. */
   | { readonly action: 'forget' };
 

@@ -74,6 +74,9 @@ export class InspectorRoutes implements ApiRoutes {
       '/api/calls': async (_, response, query) =>
         sendJson(response, await this.#controller.calls(Number(query.get('since') ?? 0))),
       '/api/approvals': async (_, response) => sendJson(response, await this.#controller.approvals()),
+      '/api/deliveries': async (_, response) => sendJson(response, await this.#controller.deliveries()),
+      '/api/delivery': async (_, response, query) =>
+        sendJson(response, await this.#controller.delivery(query.get('ref') ?? '')),
       '/api/result': (_, response, query) => sendJson(response, this.#controller.result(Number(query.get('call')))),
       '/api/recording': (_, response) =>
         send(response, 200, 'application/json', options.recording(), attachment(`${this.#name}.json`)),

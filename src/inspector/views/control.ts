@@ -4,15 +4,18 @@
  */
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
 import type { Approvals } from '../../features/approvals/approval-interface.ts';
+import type { RegisteredHooks } from '../../features/hooks/registered-hooks.ts';
 import type { Internals } from '../../features/server/internals.ts';
-import type { ApprovalsView, CallResult, CallsState } from '../calls/call-messages.ts';
+import type { ApprovalsView, CallResult, CallsState, DeliveriesView } from '../calls/call-messages.ts';
 import { ServerCalls, type ServerReach } from '../calls/server-calls.ts';
+import type { Plain } from '../frames.ts';
 import { InputError } from '../http/viewer-input.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { plainOf } from '../redaction/plain-data.ts';
 import type { Redactor } from '../redaction/redact.ts';
 import { type Command, readCommand } from './read-command.ts';
 import { approvalsView, decideAs } from './viewer-approvals.ts';
+import { bodyView, deliveriesView, redeliver } from './viewer-deliveries.ts';
 
 /** Maximum number of logged characters of a command. */
 const MAX_LOGGED = 500;
@@ -24,6 +27,8 @@ interface ControllerOptions {
   readonly version: string;
   /** Undefined for a client. */
   readonly approvals?: Approvals | undefined;
+  /** The webhooks; undefined for a client. */
+  hooks?(): RegisteredHooks | undefined;
   /** Ends a connection. */
   end(connection: string, reason: string): void;
 }
@@ -62,6 +67,24 @@ export class Controller {
   approvals(): Promise<ApprovalsView> {
     const { approvals } = this.#options;
     return approvals ? approvalsView(approvals) : Promise.resolve({ open: [], grants: [] });
+  }
+
+  /** @throws {InputError} */
+  async deliveries(): Promise<DeliveriesView> {
+    const hooks = this.#options.hooks?.();
+    return hooks ? deliveriesView(hooks) : { deliveries: [] };
+  }
+
+  /** The body of a delivery, without secrets. @throws {InputError} */
+  delivery(ref: string): Promise<{ readonly body: Plain }> {
+    return bodyView(this.#hooks, ref, this.#options.redactor);
+  }
+
+  /** @throws {InputError} */
+  get #hooks(): RegisteredHooks {
+    const hooks = this.#options.hooks?.();
+    if (!hooks) throw new InputError(404, 'deliveries: there is no webhook');
+    return hooks;
   }
 
   /** @throws {InputError} for a call without a result */
@@ -117,6 +140,8 @@ export class Controller {
         if (!approvals) throw new InputError(404, 'approvals: a client has none');
         return decideAs(approvals, command);
       }
+      case 'redeliver':
+        return redeliver(this.#hooks, command.ref);
       case 'forget':
         calls.forget();
         return 'forgot the ended calls';
@@ -164,6 +189,8 @@ function elementOf(command: Command): string | undefined {
     case 'deny':
     case 'revoke':
       return `approval ${command.approval}`;
+    case 'redeliver':
+      return `delivery ${command.ref}`;
     default:
       return undefined;
   }

@@ -27,7 +27,7 @@ const MAX_REASON = 500;
 const ANSWERABLE: readonly Answerable[] = ['form', 'url', 'sampling', 'roots'];
 const ACTIONS = [
   ...['send', 'call', 'close', 'start', 'again', 'cancel'],
-  ...['answer', 'complete', 'watch', 'unwatch', 'view', 'approve', 'deny', 'revoke', 'forget'],
+  ...['answer', 'complete', 'watch', 'unwatch', 'view', 'approve', 'deny', 'revoke', 'redeliver', 'forget'],
 ];
 const VIEW_METHODS: readonly ViewMethod[] = ['tools/list', 'tools/call', 'resources/read', 'resources/list'];
 
@@ -77,6 +77,8 @@ export function readCommand(given: unknown): Command {
     case 'deny':
     case 'revoke':
       return { action, ...readDecision(given) };
+    case 'redeliver':
+      return { action, ref: text(given, 'ref', 'the ref of a delivery') };
     case 'forget':
       return { action };
     default:

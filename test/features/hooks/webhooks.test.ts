@@ -1,7 +1,10 @@
 /** Webhooks of a server: what is verified is stored, answered, handled and attempted again; everything else is rejected without a reason. */
 import * as assert from 'uvu/assert';
 import type { HookOptions } from '../../../src/features/hooks/define-hook.ts';
+import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { createServer, DefinitionError, StoreError } from '../../../src/index.ts';
+import { Redactor } from '../../../src/inspector/redaction/redact.ts';
+import { bodyView, deliveriesView, redeliver } from '../../../src/inspector/views/viewer-deliveries.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { github, slack, stripe } from '../../../src/webhooks.ts';
 import { suite } from '../../harness/door.ts';
@@ -382,4 +385,30 @@ test('a webhook with a wrong path or option is rejected when it is registered', 
     [{ verify: 'github' }, /verify: expected a verifier such as github/],
   ] as const)
     assert.throws(() => server.webhook('/x', { ...options, ...given } as unknown as HookOptions), expected);
+});
+
+test('the inspector lists deliveries, shows a body without its secrets, and sends one again', async () => {
+  const received = await receiver({ attempts: 1 });
+  const { server, clock } = received;
+  received.work = () => assert.unreachable('the shop is closed');
+  await received.send('{"n":1,"password":"hunter2"}');
+  await clock.advance(0);
+  const hooks = server[INTERNALS].hooks();
+  if (!hooks) return assert.unreachable();
+  const { deliveries } = await deliveriesView(hooks);
+  const [dead] = deliveries;
+  assert.equal([deliveries.length, dead?.state, dead?.error], [1, 'dead', 'the shop is closed']);
+  assert.not.match(JSON.stringify(deliveries), /hunter2/);
+  const { body } = await bodyView(hooks, dead?.ref ?? '', new Redactor({}));
+  assert.match(JSON.stringify(body), /"n":1/);
+  assert.not.match(JSON.stringify(body), /hunter2/);
+  received.work = () => undefined;
+  assert.match(await redeliver(hooks, dead?.ref ?? ''), /^sent again as /);
+  await clock.advance(0);
+  assert.is((await deliveriesView(hooks)).deliveries[0]?.state, 'done');
+  await redeliver(hooks, 'AAAAAAAAAAAAAAAAAAAAAAAA').then(
+    () => assert.unreachable(),
+    (error: unknown) => assert.match(String(error), /not stored any more/),
+  );
+  await server.close();
 });

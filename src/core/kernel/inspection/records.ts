@@ -23,6 +23,7 @@ export type ControlAction =
   | 'approve'
   | 'deny'
   | 'revoke'
+  | 'redeliver'
   | 'forget';
 
 export type { HopEnd } from '../../messages/hop-records.ts';
