@@ -162,7 +162,7 @@ export type { EmitOptions, EmittedEvent, RegisteredEvent } from './features/even
 export type { AuditOptions } from './features/guard/audit/audit-options.ts';
 export type { AuditEvent, AuditQuery, AuditRecord } from './features/guard/audit/audit-record.ts';
 export type { CallLimits } from './features/guard/limits/call-limits.ts';
-export type { HookAttempt, HookDelivery, HookOptions } from './features/hooks/define-hook.ts';
+export type { HookAttempt, HookDelivery, HookOptions, HookTarget } from './features/hooks/define-hook.ts';
 export type { Hook, HookQuery, HookRecord } from './features/hooks/registered-hooks.ts';
 export {
   defineMachine,

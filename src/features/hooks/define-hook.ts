@@ -1,5 +1,5 @@
 /** The options of a webhook, with their checks, and what its author receives. */
-import { describe, type JsonValue } from '../../core/protocol/json.ts';
+import { describe, isObject, type JsonValue } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import type { HookVerifier } from './hook-request.ts';
@@ -33,13 +33,20 @@ export interface HookAttempt {
   readonly signal: AbortSignal;
 }
 
+/** The instance of a keyed machine that a delivery concerns, and its event: as for `server.send`. */
+export interface HookTarget {
+  readonly machine: string;
+  readonly key: string;
+  readonly event: { readonly type: string; readonly [member: string]: unknown };
+}
+
 /** The options of a webhook. */
 export interface HookOptions {
   /** Decides whether a request is genuine, such as `github({ secret })` of `troupe/webhooks`. */
   readonly verify: HookVerifier;
   /**
    * Handles a delivery, after the sender has its answer. It runs at least once: again if it throws, and if its process ends while it
-   * runs. Each time the delivery has the same `key`.
+   * runs. Each time the delivery has the same `key`. If it returns a {@link HookTarget}, the event is sent to that instance, once.
    */
   to(delivery: HookDelivery, attempt: HookAttempt): unknown;
   /** Maximum number of attempts, from 1 to 50. Default 10: over 36 minutes. Then the delivery is a dead letter. */
@@ -90,6 +97,15 @@ const ROWS: option.Rows<HookOptions> = {
     ),
   }),
 };
+
+/** The target that a handler has returned; undefined for anything else. @throws {TypeError} for a target that is incomplete */
+export function targetIn(result: unknown): HookTarget | undefined {
+  if (!isObject(result) || !('machine' in result)) return undefined;
+  const { machine, key, event } = result;
+  if (typeof machine === 'string' && typeof key === 'string' && isObject(event) && typeof event.type === 'string')
+    return { machine, key, event: { ...event, type: event.type } };
+  throw new TypeError('to: expected { machine, key, event: { type } }, got an object with other members');
+}
 
 /** The paths that a server over HTTP serves itself. */
 const OWN_PATHS = ['/', '/mcp', '/sse', '/healthz', '/readyz'];

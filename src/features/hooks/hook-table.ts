@@ -14,7 +14,8 @@ import { cellIn } from '../../core/protocol/cell.ts';
 import { messageOf, shortened } from '../../core/protocol/json.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { StoreError, type Write } from '../../core/store/store.ts';
-import type { DefinedHook, HookDelivery } from './define-hook.ts';
+import { machines } from '../machines/machines.feature.ts';
+import { type DefinedHook, type HookDelivery, targetIn } from './define-hook.ts';
 import { readContent } from './hook-content.ts';
 import {
   bodyIn,
@@ -412,7 +413,12 @@ export class HookTable implements CellHolder {
     const late = (): Error =>
       new Error(`the handler has not returned within ${durationOf(hook.timeoutMs)} (timeoutMs)`);
     const { signal } = abort;
-    const handled = (async () => hook.to(delivery, { attempt, signal }))();
+    const handled = (async () => {
+      const target = targetIn(await hook.to(delivery, { attempt, signal }));
+      // Once in the state of the instance, however often it is sent.
+      const options = { idempotencyKey: `webhook ${key}` };
+      if (target) await this.#core.service(machines).send(target.machine, target.key, target.event, options);
+    })();
     try {
       await within(handled, this.#core.system.clock, hook.timeoutMs, late, signal, () => new Error('the server stops'));
     } finally {

@@ -73,8 +73,10 @@ export async function receiver(
   options: Partial<HookOptions> = {},
   server: Partial<ServerOptions> = {},
   clock = new SimulatedClock(),
+  define: (server: Server) => void = () => {},
 ): Promise<Receiver> {
   const timed = timedServer(server, clock);
+  define(timed.server);
   const handled: Handled[] = [];
   const hook = timed.server.webhook(PATH, {
     verify: github({ secret: SECRET }),

@@ -1,11 +1,13 @@
 /** Webhooks of a server: what is verified is stored, answered, handled and attempted again; everything else is rejected without a reason. */
 import * as assert from 'uvu/assert';
+import { assign, setup } from 'xstate';
+import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import type { HookOptions } from '../../../src/features/hooks/define-hook.ts';
 import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { createServer, DefinitionError, StoreError } from '../../../src/index.ts';
 import { Redactor } from '../../../src/inspector/redaction/redact.ts';
 import { bodyView, deliveriesView, redeliver } from '../../../src/inspector/views/viewer-deliveries.ts';
-import { settled } from '../../../src/testing/testing.ts';
+import { SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { github, slack, stripe } from '../../../src/webhooks.ts';
 import { suite } from '../../harness/door.ts';
 import { TestStore } from '../../harness/test-store.ts';
@@ -411,4 +413,48 @@ test('the inspector lists deliveries, shows a body without its secrets, and send
     (error: unknown) => assert.match(String(error), /not stored any more/),
   );
   await server.close();
+});
+
+test('a handler that returns a target sends its event to the instance of that key, once for each delivery', async () => {
+  const pushed = setup({
+    types: { context: {} as { pushes: number }, events: {} as { type: 'push' } },
+  }).createMachine({
+    context: { pushes: 0 },
+    on: { push: { actions: assign({ pushes: ({ context }) => context.pushes + 1 }) } },
+  });
+  const inner = memoryStore();
+  const open = (dies: boolean) => {
+    // The process ends after the event, and before it has stored that the handler has returned.
+    const store = new (class extends TestStore {
+      override write(writes: Parameters<TestStore['write']>[0]): Promise<void> {
+        const ends = dies && writes.some((write) => write.type === 'actor' && write.actor.status.startsWith('done'));
+        return ends ? new Promise(() => {}) : super.write(writes);
+      }
+    })(inner);
+    return receiver(
+      { to: ({ body }) => ({ machine: 'build', key: String(body), event: { type: 'push' } }), attempts: 2 },
+      { store, keys: ['k'.repeat(32)] },
+      new SimulatedClock(),
+      (server) => {
+        server.machine('build', pushed, {
+          key: { argument: 'repository' },
+          events: { push: true },
+          roles: { of: () => 'reader', reader: { events: [] } },
+          view: ({ context }) => context,
+          keep: true,
+        });
+      },
+    );
+  };
+  const first = await open(true);
+  await first.send('"troupe"');
+  await first.clock.advance(10);
+  assert.is((await first.hook.deliveries())[0]?.state, 'done');
+  const next = await open(false);
+  await next.clock.advance(10);
+  const [record] = await next.hook.deliveries();
+  assert.equal([record?.state, record?.attempt], ['done', 2]);
+  const view = await next.server.send('build', 'troupe', { type: 'push' });
+  assert.match(JSON.stringify(view), /"pushes":2/);
+  await next.server.close();
 });

@@ -88,7 +88,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   'guard/audit': [],
   'guard/authorization': ['asking', 'events', 'tasks', 'guard/audit'],
   'guard/limits': ['guard/audit'],
-  hooks: [],
+  hooks: ['machines'],
   machines: ['apps', 'asking', 'cluster', 'guard/audit', 'guard/limits', 'skills', 'workers'],
   middleware: ['guard/authorization'],
   // The methods that need no token may be theirs.
