@@ -26,10 +26,12 @@ export class CodeMode implements CellHolder {
     const settings = options.code ?? {};
     this.tools = new CodeTools({
       ...{ clock: system.clock, catalogue: elements.catalogues.tools, tools: elements.tools() },
+      resources: elements.resources(),
       isReadOnly: settings.effects === 'deny',
       seeTools: (request) => core.service(authorization).seeTools(request),
       ruled: () => core.service(authorization).rules.length > 0,
       run: (args, ctx, functions) => this.#run(args, ctx, functions),
+      wholeResult: async (run, ctx) => (await this.#runs.value).runs.wholeResult(run, ctx),
     });
     this.#runs = new Lazy(async () => {
       const { openRuns } = await import('./runs/open-runs.ts');

@@ -47,6 +47,14 @@ test('a call whose start cannot be stored is not sent, and a result that cannot 
   }
 });
 
+test('a result for which there is no room in the memory of its caller is cut, and no resource', async () => {
+  const { server } = workshop({ limits: { maxRetainedBytesPerPrincipal: 100_000 } });
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const result = await runModern(client, { code: 'return "a".repeat(50000);' });
+  assert.match(textOf(result), 'was cut after 20000. Its shape is string of 50000. Return less');
+  assert.is(Array.isArray(result.content) && result.content.length, 1);
+});
+
 test('calls that a script does not await end before its result, or are named in it', async () => {
   const { server, clock, written } = workshop();
   server.tool('hangs', { annotations: { readOnlyHint: true } }, () => new Promise(() => {}));

@@ -1,10 +1,10 @@
 /** Code mode as a whole: mounted tools, the real sandbox, and the ways in which a run waits. */
 import { type Context, createServer, type MountOptions, type ServerOptions, type Store } from 'troupe';
 import * as assert from 'uvu/assert';
-import type { JsonObject } from '../../../src/core/protocol/json.ts';
+import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
-import { connect } from '../../../src/testing/testing.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
@@ -12,6 +12,11 @@ import { HANG_MS, until } from '../../harness/wait.ts';
 import { ASKABLE, asked, resultIn, runModern } from './support.ts';
 
 const test = suite('code mode');
+/** True for a list of JSON. */
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
 const READS = { readOnlyHint: true } as const;
 
 /** A gateway in front of a shop, of which it trusts what the tools say of themselves. */
@@ -62,6 +67,40 @@ test('a script with arguments of a wrong type does nothing, and its error has th
   const late = await runModern(client, { code: 'const order = "two"; return shop.refund({ order });' });
   assert.match(textOf(late), /^ToolError: Invalid arguments/);
   await server.close();
+});
+
+test('a result that is too long is a resource of its caller, also for the next script and in the next process', async () => {
+  const inner = memoryStore();
+  const ada = { auth: { principal: 'ada' }, deadlineMs: HANG_MS } as const;
+  const { server } = gateway({ store: new TestStore(inner) });
+  const client = await connect(server, ada);
+  const rows = Array.from({ length: 4_000 }, (_, n) => `row ${n}`);
+  const cut = await runModern(client, { code: 'return Array.from({ length: 4000 }, (_, n) => "row " + n);' });
+  const [, link] = isList(cut.content) ? cut.content : [];
+  if (!isObject(link)) throw new Error(`expected a link, got ${JSON.stringify(link)}`);
+  const uri = String(link.uri);
+  assert.equal(link, {
+    ...{ type: 'resource_link', uri, name: 'result of the script', mimeType: 'application/json' },
+    size: JSON.stringify(rows).length,
+  });
+  assert.match(
+    textOf(cut),
+    `Its shape is 4000 × string. For 10 min the whole is the resource ${uri}: a script reads it`,
+  );
+  const read = async (by: TestClient): Promise<unknown> => {
+    const { contents } = await by.modern('resources/read', { uri });
+    const [first] = isList(contents) ? contents : [];
+    return isObject(first) ? JSON.parse(String(first.text)) : undefined;
+  };
+  assert.equal(await read(client), rows);
+  const eve = await connect(server, { ...ada, auth: { principal: 'eve' } });
+  assert.match(await read(eve).then(String, String), 'Resource not found');
+  const code = `const rows = await resource(${JSON.stringify(uri)}); return rows.slice(-2);`;
+  assert.equal(resultIn(await runModern(client, { code })), rows.slice(-2));
+  await server.close();
+  const next = gateway({ store: new TestStore(inner) });
+  assert.equal(await read(await connect(next.server, ada)), rows);
+  await next.server.close();
 });
 
 test('the user approves each call that may change something, and may approve those that follow in the run', async () => {
@@ -145,7 +184,7 @@ const KEYS = ['a secret that is long enough to be one of this server'] as const;
 
 test('a call that asks its user one question after another gets each answer', async () => {
   const server = desk(memoryStore(), []);
-  const client = await connect(server, { auth: { principal: 'ada' } });
+  const client = await connect(server, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const args = { code: 'return (await room.names({})).names;' };
   let result = await runModern(client, args);
   for (const name of ['Ada', 'Bob']) {
@@ -174,11 +213,11 @@ test('calls that their user approves in the next process are sent once, by a scr
     const inner = memoryStore();
     const sent: unknown[] = [];
     const first = desk(new TestStore(inner), sent, options);
-    const one = await connect(first, { auth: { principal: 'ada' } });
+    const one = await connect(first, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
     const { keys, state } = asked(await one.modern('tools/call', params, meta));
     await first.close();
     const second = desk(new TestStore(inner), sent, options);
-    const two = await connect(second, { auth: { principal: 'ada' } });
+    const two = await connect(second, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
     const inputResponses = Object.fromEntries(
       keys.map((key) => [key, { action: 'accept', content: { decision: 'approve' } }]),
     );
@@ -193,7 +232,7 @@ test('a server takes up its own runs only from a store that it shares, and a que
   const inner = memoryStore();
   const sent: unknown[] = [];
   const first = desk(new TestStore(inner), sent);
-  const one = await connect(first, { auth: { principal: 'ada' } });
+  const one = await connect(first, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const run = runModern(one, { code: "await sleep(30); return room.send({ to: 'a' });" }, {}, ASKABLE);
   await until(async () => (await inner.list({ kind: 'run', limit: 1 })).length === 1);
   await first.close();
@@ -205,7 +244,7 @@ test('a server takes up its own runs only from a store that it shares, and a que
   });
   await connect(other);
   const second = desk(new TestStore(inner), sent);
-  const two = await connect(second, { auth: { principal: 'ada' } });
+  const two = await connect(second, { auth: { principal: 'ada' }, deadlineMs: HANG_MS });
   const [row] = await inner.list({ kind: 'run', limit: 1 });
   const args = { resume: String(row?.id.slice('run/'.length)) };
   let result = await runModern(two, args);

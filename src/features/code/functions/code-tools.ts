@@ -6,9 +6,10 @@ import type { Element } from '../../../core/messages/registry-messages.ts';
 import type { RequestView } from '../../../core/messages/request-view.ts';
 import { ANONYMOUS } from '../../../core/protocol/principals.ts';
 import type { CallToolResult, Tool } from '../../../core/protocol/types.ts';
-import type { AnyTool } from '../../../core/registry/define.ts';
+import type { AnyTool, ResourceDefinition } from '../../../core/registry/define.ts';
 import type { Registration } from '../../../core/registry/registration.ts';
 import type { FoundMount, ToolFinder } from '../../../gateway/mounts/tool-finder.ts';
+import { RESULT_URI } from '../runs/run-rows.ts';
 import type { CallableFunctions } from './code-functions.ts';
 import { FunctionIndex, MOST_DESCRIBED, MOST_FOUND, USUAL_FOUND } from './function-index.ts';
 
@@ -31,6 +32,7 @@ interface CodeHost {
   readonly clock: Pick<Clock, 'soon'>;
   readonly catalogue: { readonly version: number; all(): readonly Element<Tool>[] };
   readonly tools: Pick<Registration<AnyTool>, 'replaceSource'>;
+  readonly resources: Pick<Registration<ResourceDefinition>, 'replaceSource'>;
   /** Sets the part of the list of tools that the caller of a request sees. */
   seeTools(request: RequestView): Promise<undefined> | undefined;
   /** True if a rule decides about every tool: it may hide one from a caller. */
@@ -38,6 +40,8 @@ interface CodeHost {
   /** True if scripts can call only what reads. */
   readonly isReadOnly: boolean;
   run(args: ScriptArguments, ctx: Context, functions: CallableFunctions): Promise<CallToolResult>;
+  /** The whole result of a run of the caller, as JSON. */
+  wholeResult(run: string, ctx: Context): Promise<string | undefined>;
 }
 
 export class CodeTools implements ToolFinder {
@@ -51,8 +55,7 @@ export class CodeTools implements ToolFinder {
   }
 
   add(mount: FoundMount): void {
-    const { tools } = this.#host;
-    if (!this.#offered) tools.replaceSource(SOURCE, this.#definitions());
+    if (!this.#offered) this.#offer(this.#definitions(), [this.#result()]);
     this.#offered = true;
     this.#functions.add(mount);
   }
@@ -61,7 +64,20 @@ export class CodeTools implements ToolFinder {
     this.#functions.remove(mount);
     if (!this.#offered || this.#functions.mounts.length > 0) return;
     this.#offered = false;
-    this.#host.tools.replaceSource(SOURCE, []);
+    this.#offer([], []);
+  }
+
+  #offer(tools: readonly AnyTool[], resources: readonly ResourceDefinition[]): void {
+    this.#host.tools.replaceSource(SOURCE, tools);
+    this.#host.resources.replaceSource(SOURCE, resources);
+  }
+
+  #result(): ResourceDefinition {
+    return {
+      ...{ uri: RESULT_URI, name: 'result of a script', mimeType: 'application/json' },
+      description: `The whole result of ${RUN}, if it was too long for one answer.`,
+      handler: ({ variables: { run } }, ctx) => this.#host.wholeResult(String(run), ctx),
+    };
   }
 
   /** The definition of a tool as lists have it: few functions stand in the description of the tool that runs scripts. */

@@ -23,8 +23,8 @@ import { CallerRuns, isSameCaller } from './caller-runs.ts';
 import { effectCondition } from './effects.ts';
 import { RunJournal, type StoredCaller } from './run-journal.ts';
 import type { Departure, ScriptEngine } from './run-messages.ts';
-import { lostResult, type RunResult, resultOf } from './run-result.ts';
-import { actorOfRun, runOf, runsAlone, statusInRow, statusOfRow } from './run-rows.ts';
+import { lostResult, type RunResult, resultOf, type WholeResult } from './run-result.ts';
+import { actorOfRun, isOver, resultUri, runOf, runsAlone, statusInRow, statusOfRow } from './run-rows.ts';
 import { type ScriptRun, spawnRun } from './script-run.actor.ts';
 
 export interface CodeRunsOptions {
@@ -203,6 +203,7 @@ export class CodeRuns implements CellHolder {
       settings: { effects: this.#effects, waitMs },
       functions: () => functionsOf(caller),
       counted: (what, how) => this.#counted[what](how),
+      keeps: (length) => this.#keeps(id, caller, length),
       gone: (result) => {
         memory.release();
         if (this.#live.get(id) === live) this.#live.delete(id);
@@ -217,10 +218,30 @@ export class CodeRuns implements CellHolder {
     return live;
   }
 
+  /** Whole results count as memory of their callers as long as they can be read, wherever they are stored. */
+  #keeps(id: string, { principal }: StoredCaller, length: number): WholeResult | undefined {
+    const { quotas, system, limits } = this.#options.core;
+    const bytes = quotas.retained.reserve(principal, RUN_BYTES + 2 * length);
+    if (isExcess(bytes)) return undefined;
+    system.clock.after(limits.askMs, () => bytes.release());
+    return { uri: resultUri(id), ttlMs: limits.askMs };
+  }
+
+  /** The whole result of a run, as JSON; undefined if this caller has no such run, or its time is over. */
+  async wholeResult(id: string, ctx: Context): Promise<string | undefined> {
+    const { store } = this.#options.core;
+    // A run that has not ended does not continue because somebody reads.
+    const row = store.durable && cellIn(id) !== undefined ? await store.load(actorOfRun(id)) : undefined;
+    const isEnded = this.#ended.has(id) || (row !== undefined && isOver(statusInRow(row.actor.status)));
+    const found = isEnded ? await this.#find(id) : undefined;
+    return found && 'result' in found && isOwner(found.caller, callerOf(ctx)) ? found.result.whole : undefined;
+  }
+
   /** Without a durable store, the result of a run stays here for a while. */
   #remember(id: string, ended: EndedRun): void {
     const { core } = this.#options;
-    const bytes = core.quotas.retained.reserve(ended.caller.principal, RUN_BYTES + heapBytes(ended.result));
+    const { whole: _, ...counted } = ended.result;
+    const bytes = core.quotas.retained.reserve(ended.caller.principal, RUN_BYTES + heapBytes(counted));
     if (isExcess(bytes)) return;
     this.#ended.set(id, ended);
     core.system.clock.after(core.limits.askMs, () => {

@@ -216,6 +216,7 @@ function isRunEvent(value: unknown): value is RunEvent {
         typeof value.how === 'string' &&
         typeof value.text === 'string' &&
         typeof value.isError === 'boolean' &&
+        (value.whole === undefined || typeof value.whole === 'string') &&
         areBlocks(value.blocks)
       );
     case 'started':

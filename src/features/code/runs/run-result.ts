@@ -29,6 +29,15 @@ export interface RunReport {
   readonly unfinished: readonly { readonly name: string; readonly effect: boolean }[];
   /** Longest result, in characters. */
   readonly maxLength: number;
+  /** The resource that has the whole of a longer one; absent if there is no room for it. */
+  readonly resource?: WholeResult | undefined;
+}
+
+/** The resource with the whole result of a run. */
+export interface WholeResult {
+  readonly uri: string;
+  /** Milliseconds for which it can be read. */
+  readonly ttlMs: number;
 }
 
 /** The end of a run: that of its script, or its cancellation. */
@@ -38,16 +47,15 @@ export type RunEnd = ScriptEnd | { readonly type: 'cancelled'; readonly message:
 export interface RunResult {
   readonly text: string;
   readonly isError: boolean;
-  /** The blocks that the script has returned. */
+  /** The blocks that the script has returned, and the link to its whole result. */
   readonly blocks?: readonly ContentBlock[] | undefined;
+  /** JSON: the result without a cut, if the text has only its beginning. */
+  readonly whole?: string | undefined;
 }
 
 /** Finds the blocks whose handles a script has returned, in this order. */
-export function returnedBlocks(
-  end: RunEnd,
-  blocks: ReadonlyMap<string, ContentBlock>,
-): readonly ContentBlock[] | undefined {
-  if (end.type !== 'returned' || end.value === undefined || blocks.size === 0) return undefined;
+export function returnedBlocks(end: RunEnd, blocks: ReadonlyMap<string, ContentBlock>): readonly ContentBlock[] {
+  if (end.type !== 'returned' || end.value === undefined || blocks.size === 0) return [];
   const found = new Set<ContentBlock>();
   const look = (value: JsonValue | undefined): void => {
     const block = typeof value === 'string' ? blocks.get(value) : undefined;
@@ -56,17 +64,36 @@ export function returnedBlocks(
     else if (isJsonObject(value)) for (const each of Object.values(value)) look(each);
   };
   look(fromText(end.value, 'the result of a script'));
-  return found.size === 0 ? undefined : [...found];
+  return [...found];
 }
 
-export function textOfEnd(end: RunEnd, report: RunReport): RunResult {
-  if (end.type === 'returned') return { text: textOfReturn(end.value, report), isError: false };
+/** The characters of a result that is too long to be sent whole; 0 for a shorter one. */
+export function lengthOfWhole(end: RunEnd, maxLength: number): number {
+  const length = end.type === 'returned' ? (end.value?.length ?? 0) : 0;
+  return length > maxLength ? length : 0;
+}
+
+/** @param blocks those that the script has returned */
+export function resultOfEnd(end: RunEnd, report: RunReport, blocks: readonly ContentBlock[]): RunResult {
+  const { resource } = report;
+  if (end.type !== 'returned') return { text: textOfFailure(end, report), isError: true };
+  const text = textOfReturn(end.value, report);
+  if (!resource || end.value === undefined) return { text, isError: false, ...(blocks.length > 0 ? { blocks } : {}) };
+  const size = Buffer.byteLength(end.value);
+  const link: ContentBlock = {
+    ...{ uri: resource.uri, name: 'result of the script', mimeType: 'application/json', size },
+    type: 'resource_link',
+  };
+  return { text, isError: false, blocks: [...blocks, link], whole: end.value };
+}
+
+function textOfFailure(end: Exclude<RunEnd, { type: 'returned' }>, report: RunReport): string {
   const lines = [messageOfEnd(end)];
   if ('excerpt' in end && end.excerpt !== undefined) lines.push(end.excerpt);
   lines.push(...effectsOf(report));
   const more = { ...logsOf(report), ...callsOf(report) };
   if (Object.keys(more).length > 0) lines.push(toText(more));
-  return { text: lines.join('\n'), isError: true };
+  return lines.join('\n');
 }
 
 function messageOfEnd(end: Exclude<RunEnd, { type: 'returned' }>): string {
@@ -122,7 +149,7 @@ function named(names: readonly string[]): string {
 }
 
 function textOfReturn(value: string | undefined, report: RunReport): string {
-  const { maxLength, unfinished } = report;
+  const { maxLength, unfinished, resource } = report;
   const more = {
     ...logsOf(report),
     ...callsOf(report),
@@ -140,7 +167,7 @@ function textOfReturn(value: string | undefined, report: RunReport): string {
   const shape = shapeOf(json, 3);
   return toText({
     result: shortened(value, maxLength),
-    cut: `The result has ${value.length} characters and was cut after ${maxLength}. Its shape is ${shape}. Return less: filter, take the first rows, pick fields, or compute the answer in the script.`,
+    cut: `The result has ${value.length} characters and was cut after ${maxLength}. Its shape is ${shape}.${resource ? ` For ${durationOf(resource.ttlMs)} the whole is the resource ${resource.uri}: a script reads it with await resource("${resource.uri}").` : ''} Return less: filter, take the first rows, pick fields, or compute the answer in the script.`,
     ...more,
   });
 }

@@ -24,6 +24,13 @@ export function runOf(actor: string): string {
   return actor.slice(PREFIX.length);
 }
 
+/** The template of the resources with the whole results of runs. Nodes find the cell of a run in such a URI. */
+export const RESULT_URI = 'troupe://run_code/{run}/result';
+
+export function resultUri(run: string): string {
+  return RESULT_URI.replace('{run}', run);
+}
+
 export function statusOfRow({ state, paused }: RunStatus): string {
   return `${paused ? PAUSED : ''}${state}`;
 }

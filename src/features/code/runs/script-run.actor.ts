@@ -41,12 +41,14 @@ import {
   argumentsIn,
   type EndedCall,
   isArguments,
+  lengthOfWhole,
   pausedResult,
   type RunEnd,
   type RunResult,
   resultOf,
+  resultOfEnd,
   returnedBlocks,
-  textOfEnd,
+  type WholeResult,
 } from './run-result.ts';
 
 export interface ScriptRunOptions {
@@ -69,6 +71,8 @@ export interface ScriptRunOptions {
   functions(): Promise<CallableFunctions>;
   /** Counts a call by its outcome, and a run by its end. */
   counted(what: 'call' | 'run', how: string): void;
+  /** Reserves memory for its whole result, if it is too long to be sent. @returns where it can be read; undefined without room */
+  keeps(length: number): WholeResult | undefined;
   /** It has ended, or left this process. */
   gone(result: RunResult | undefined): void;
 }
@@ -1176,13 +1180,14 @@ class Run implements Behaviour<RunMail> {
     // The script has not learned of their ends.
     for (const { open, given } of this.#ready.splice(0)) this.#ended.push(endedOf(open, given));
     for (const open of [...this.#open.values()]) this.#drop(open);
+    const { codeResultLength: maxLength } = core.limits;
+    const length = lengthOfWhole(end, maxLength);
     const report = {
-      ...{ calls: this.#ended, logs: this.#logs, unfinished: this.#unfinished },
-      maxLength: core.limits.codeResultLength,
+      ...{ calls: this.#ended, logs: this.#logs, unfinished: this.#unfinished, maxLength },
+      resource: length > 0 ? this.#options.keeps(length) : undefined,
     };
     this.#move(EVENT_OF_END[end.type]);
-    const blocks = returnedBlocks(end, this.#blocks);
-    this.#result = { ...textOfEnd(end, report), ...(blocks ? { blocks } : {}) };
+    this.#result = resultOfEnd(end, report, returnedBlocks(end, this.#blocks));
     this.#until = this.#date() + core.limits.askMs;
     const ended = { type: 'ended', how: this.#state.path, ...this.#result } as const;
     this.#log.event(ended, this.#date());
