@@ -123,10 +123,8 @@ export function ruledArguments(operation: Operation): Readonly<Record<string, un
   return 'arguments' in operation ? operation.arguments : undefined;
 }
 
-/** True for a request without an end of its own: it has no deadline, and its notifications are its response. */
-export function staysOpen({ method }: Operation): boolean {
-  return method === 'subscriptions/listen' || method === 'events/stream';
-}
+/** The requests without an end of their own: they have no deadline, and their notifications are their response. */
+export const STAY_OPEN: ReadonlySet<string> = new Set(['subscriptions/listen', 'events/stream']);
 
 const NONE: Readonly<Record<string, never>> = Object.freeze({});
 

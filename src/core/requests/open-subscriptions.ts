@@ -7,7 +7,7 @@ import type { Excess } from '../kernel/quota.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import { staysOpen } from '../protocol/operations.ts';
+import { STAY_OPEN } from '../protocol/operations.ts';
 import type { ActiveRequest } from './active-request.ts';
 
 export interface OpenSubscriptionsOptions {
@@ -75,7 +75,7 @@ export class OpenSubscriptions {
    * subscription
    */
   ended(request: ActiveRequest): boolean {
-    if (!staysOpen(request.operation)) return false;
+    if (!STAY_OPEN.has(request.operation.method)) return false;
     if (!isStream(request)) this.#options.subscriptions.send({ type: 'ended', request });
     return true;
   }

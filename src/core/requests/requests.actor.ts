@@ -19,7 +19,7 @@ import type { Outcome } from '../messages/results.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import { staysOpen } from '../protocol/operations.ts';
+import { STAY_OPEN } from '../protocol/operations.ts';
 import { type ActiveRequest, activeRequestOf } from './active-request.ts';
 import { InFlightTable } from './in-flight-table.ts';
 import { OpenSubscriptions, type OpenSubscriptionsOptions } from './open-subscriptions.ts';
@@ -215,7 +215,7 @@ class Requests implements Behaviour<RequestsMail> {
       return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and accepts no new requests');
     const now = this.#clock.now();
     const isLarge = request.bytes > SMALL_BYTES;
-    if (staysOpen(request.operation)) {
+    if (STAY_OPEN.has(request.operation.method)) {
       this.#listens ??= new OpenSubscriptions(this.#options);
       const full = (isLarge ? this.#hold(request) : undefined) ?? this.#listens.add(request, now);
       if (full === undefined) {

@@ -38,23 +38,6 @@ export function validatorMaker(): MakeValidator | undefined {
   return ready;
 }
 
-/** True once a plain JSON Schema was registered whose checks need ajv. */
-let needed = false;
-
-/** A plain JSON Schema was registered that only ajv can check. */
-export function needAjv(): void {
-  needed = true;
-}
-
-/**
- * Loads ajv if a registered schema needs it. Call this while the process is idle, so that the first check does not wait;
- * a node of a cluster calls it before it joins.
- * A failure is reported by that check.
- */
-export async function preloadAjv(): Promise<void> {
-  if (needed) await loadAjv().catch(() => {});
-}
-
 /**
  * Loads ajv. Loading takes 60 ms, where a start takes 40 ms without it, and a server whose schemas come from libraries or
  * are simple needs it only to say why a value does not fit. So nothing loads it before the server is idle, or the first

@@ -4,7 +4,8 @@
  */
 import { durationOf } from '../kernel/duration.ts';
 import { describe } from '../protocol/json.ts';
-import { loadAjv, type MakeValidator, needAjv, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
+import { loadAjv, type MakeValidator, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
+import { needAjv } from './ajv-preload.ts';
 import { ajvProblems } from './ajv-problems.ts';
 import { bounded, mayTakeLong, TooLong } from './bounded.ts';
 import { acceptingBy, quickCheck } from './quick-check.ts';

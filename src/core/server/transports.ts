@@ -7,7 +7,7 @@ import { durationOf } from '../kernel/duration.ts';
 import { randomId } from '../kernel/random-id.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
-import { preloadAjv } from '../schema/ajv.ts';
+import { preloadAjv } from '../schema/ajv-preload.ts';
 import type { ConnectionTable, OpenConnections } from '../sessions/connections.ts';
 import type { StorePace } from '../store/store-pace.ts';
 import type { NamedClient, Readiness, Transport, TransportHost, UnreadyReason } from '../transports/transport.ts';

@@ -1,5 +1,5 @@
 /** The cluster: this server is one of several nodes that share a store. */
-import { preloadAjv } from '../../core/schema/ajv.ts';
+import { preloadAjv } from '../../core/schema/ajv-preload.ts';
 import type { Feature, FeatureParts } from '../../core/server/feature.ts';
 import { Cluster, DatabaseClock } from './cluster.ts';
 import { problemOfCluster } from './cluster-options.ts';

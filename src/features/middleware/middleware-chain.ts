@@ -9,7 +9,7 @@ import type { RequestAdmission, RequestMail, RequestsMail } from '../../core/mes
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { Outcome, Result } from '../../core/messages/results.ts';
 import { isProtocolError, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
-import { ruledArguments, staysOpen } from '../../core/protocol/operations.ts';
+import { ruledArguments, STAY_OPEN } from '../../core/protocol/operations.ts';
 import { abortRequest, interceptOutcome, setOperation } from '../../core/requests/active-request.ts';
 import { Aborted } from '../../core/requests/requests.actor.ts';
 import { type RunningElement, running } from '../../core/requests/running.ts';
@@ -140,7 +140,7 @@ class Run {
     if (changes) setOperation(request, changedOperation(request.operation, call));
     this.#serving = true;
     // A subscription has no response until it ends: it is passed on for good.
-    if (staysOpen(request.operation)) {
+    if (STAY_OPEN.has(request.operation.method)) {
       this.#next(this.#mail);
       return {};
     }
@@ -163,7 +163,7 @@ class Run {
   #outcomeOf(returned: RequestResult): Outcome | typeof PASSED_ON {
     const { operation } = this.#request;
     const { method } = operation;
-    if (staysOpen(operation) && this.#serving) return PASSED_ON;
+    if (STAY_OPEN.has(operation.method) && this.#serving) return PASSED_ON;
     if (this.#served && returned === this.#served.shown) return { ok: true, result: this.#served.result };
     return madeResult(method, returned);
   }
@@ -182,7 +182,7 @@ class Run {
     const wire = isProtocolError(error)
       ? toWireError(error, '')
       : errors.ofRequest('middleware', label, error, request.signal);
-    return staysOpen(request.operation) && this.#serving ? PASSED_ON : { ok: false, error: wire };
+    return STAY_OPEN.has(request.operation.method) && this.#serving ? PASSED_ON : { ok: false, error: wire };
   }
 
   #answer(outcome: Outcome): void {

@@ -1,7 +1,8 @@
 /** ajv loads while the server is idle, and only for a server with a plain JSON Schema that the quick check does not know. */
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
-import { preloadAjv, validatorMaker } from '../../../src/core/schema/ajv.ts';
+import { validatorMaker } from '../../../src/core/schema/ajv.ts';
+import { preloadAjv } from '../../../src/core/schema/ajv-preload.ts';
 import { createServer } from '../../../src/index.ts';
 import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
