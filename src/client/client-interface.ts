@@ -27,6 +27,7 @@ import type { ConnectedServer } from './client-connection.actor.ts';
 import type { CallOptions } from './client-options.ts';
 import type { ClientTask } from './client-task.ts';
 import type { Changes, ChangesFilter } from './server-changes.ts';
+import type { EventsOptions, ServerEvents, ServerEventType } from './server-events.ts';
 import type { Skill } from './server-skills.ts';
 
 /** An argument whose values the server completes. */
@@ -189,6 +190,16 @@ export interface Connected {
    * @example for await (const change of client.changes({ tools: true, resources: ['notes://1'] })) console.log(change);
    */
   changes(filter: ChangesFilter): Changes;
+  /** The event types of the server (SEP-3415; experimental). None if it has no events. */
+  eventTypes(options?: ListOptions): Promise<readonly ServerEventType[]>;
+  /**
+   * The events of a type, until the loop is left or the client closes (experimental). Each event once, in the order of the server;
+   * `{ gap: true }` where some may be missing. After a lost connection it continues.
+   *
+   * @param args the arguments of the subscription
+   * @example for await (const event of client.events('order.paid', {}, { since: kept })) if (!event.gap) handle(event.data);
+   */
+  events(name: string, args?: JsonObject, options?: EventsOptions): ServerEvents;
   /** Announces that the result of `roots` has changed, to servers that keep it (2025-11-25 and earlier). */
   rootsChanged(): void;
   /**

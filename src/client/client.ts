@@ -41,4 +41,5 @@ export { type OAuthOptions, oauth, type SignedOut, signOut } from './oauth/resou
 export { memoryTokens, type TokenStore } from './oauth/token-store.ts';
 export { connect } from './open-client.ts';
 export { Changes, type ChangesFilter, type ServerChange } from './server-changes.ts';
+export type { EventGap, EventsOptions, ServerEvent, ServerEvents, ServerEventType } from './server-events.ts';
 export { Skill, type SkillFile } from './server-skills.ts';

@@ -15,6 +15,7 @@ import { isToolResult } from '../core/protocol/result-shape.ts';
 import { SKILLS_EXTENSION, type SkillEntry } from '../core/protocol/skills.ts';
 import type {
   CallToolResult,
+  ClientCapabilities,
   CompleteResult,
   GetPromptResult,
   Prompt,
@@ -60,6 +61,7 @@ import {
   notGranted,
   type ServerChange,
 } from './server-changes.ts';
+import { type EventsOptions, readEventType, ServerEvents, type ServerEventType } from './server-events.ts';
 import { readSkillEntry, Skill } from './server-skills.ts';
 
 /** The parts of a client, as `connect` makes them. */
@@ -100,11 +102,15 @@ export class ConnectedClient implements Client {
   readonly #templates: CachedList<ResourceTemplate>;
   readonly #prompts: CachedList<Prompt>;
   readonly #skills: CachedList<SkillEntry>;
+  readonly #eventTypes: CachedList<ServerEventType>;
   /** From the last listing, fresh or not. */
   #known = new Map<string, KnownTool>();
   #server: ConnectedServer | undefined;
   #opened: { resolve(): void; reject(error: Error): void } | undefined;
   readonly #subscriptions = new Map<Changes, OpenSubscription>();
+  readonly #streams = new Set<EventStream>();
+  /** The ends of the iterables of events. */
+  readonly #followed = new Set<() => void>();
   /** The number of iterables that watch each resource of a legacy server. */
   readonly #watched = new Map<string, number>();
   /** The repairs of answers of the server that were logged. */
@@ -145,6 +151,7 @@ export class ConnectedClient implements Client {
     this.#templates = this.#listed('resources/templates/list', 'resourceTemplates', readTemplate, 'resources');
     this.#prompts = this.#listed('prompts/list', 'prompts', readPrompt);
     this.#skills = this.#listed('skills/list', 'skills', (element) => this.#readSkill(element));
+    this.#eventTypes = this.#listed('events/list', 'events', readEventType);
   }
 
   /** @internal Called when the user has completed a page (2025-11-25 elicitation, "Completion Notifications"). */
@@ -395,6 +402,62 @@ export class ConnectedClient implements Client {
     });
   }
 
+  eventTypes(options?: ListOptions): Promise<readonly ServerEventType[]> {
+    return this.#list('events', this.#eventTypes, options);
+  }
+
+  events(name: string, args: JsonObject = {}, options: EventsOptions = {}): ServerEvents {
+    return new ServerEvents(name, args, options, {
+      clock: this.#clock,
+      streams: () => this.server.era === 'modern',
+      poll: (params) => this.#send('events/poll', params, {}, { repeatable: true, capabilities: WITH_EVENTS }),
+      stream: (params, receive, ended) => this.#stream(params, receive, ended),
+      hold: async (work) => {
+        this.#readers += 1;
+        try {
+          return await this.#operation(work);
+        } finally {
+          this.#readers -= 1;
+        }
+      },
+      closes: (end) => {
+        this.#followed.add(end);
+        return () => this.#followed.delete(end);
+      },
+    });
+  }
+
+  /** Opens a stream of events. @returns ends it */
+  #stream(
+    params: JsonObject,
+    receive: (method: string, params: JsonObject) => void,
+    ended: (error?: Error) => void,
+  ): () => void {
+    const stream: EventStream = { request: undefined, receive };
+    this.#streams.add(stream);
+    const end = (error?: Error): void => {
+      if (this.#streams.delete(stream)) ended(error);
+    };
+    const sent = (request: OutgoingRequest): void => {
+      stream.request = request;
+    };
+    void this.#send(
+      'events/stream',
+      params,
+      {},
+      { repeatable: false, open: true, capabilities: WITH_EVENTS, sent },
+    ).then(
+      () => end(),
+      (error: unknown) => end(error instanceof Error ? error : new Error(messageOf(error))),
+    );
+    return () => {
+      const { request } = stream;
+      if (!this.#streams.delete(stream) || !request) return;
+      const error = this.#error('cancelled', 'the stream ended', 'yes');
+      this.#tell({ type: 'cancel', request, error, why: 'the stream is not needed any more' });
+    };
+  }
+
   rootsChanged(): void {
     if (this.#server?.era === 'legacy')
       this.#tell({ type: 'notify', method: 'notifications/roots/list_changed', params: undefined });
@@ -419,6 +482,7 @@ export class ConnectedClient implements Client {
   close(drainMs?: number): Promise<void> {
     this.#closing ??= this.#operation(async () => {
       for (const changes of [...this.#subscriptions.keys()]) changes.end();
+      for (const end of [...this.#followed]) end();
       await new Promise<void>((resolve) => {
         const late = this.#clock.after(CLOSE_MS + (drainMs ?? this.#parts.settings.drainMs), resolve);
         this.#closed = () => {
@@ -912,6 +976,11 @@ export class ConnectedClient implements Client {
     }
     if (method === 'notifications/elicitation/complete' && typeof params.elicitationId === 'string')
       return this.pageCompleted?.(params.elicitationId);
+    if (method.startsWith('notifications/events/')) {
+      if (method === 'notifications/events/list_changed') this.#eventTypes.invalidate();
+      for (const { request, receive } of [...this.#streams]) if (request?.id === subscription) receive(method, params);
+      return;
+    }
     const change = changeOf(method, params);
     if (!change) return;
     this.#invalidateBy(change);
@@ -930,7 +999,7 @@ export class ConnectedClient implements Client {
   }
 
   #invalidate(): void {
-    for (const listed of [this.#tools, this.#resources, this.#templates, this.#prompts, this.#skills])
+    for (const listed of [this.#tools, this.#resources, this.#templates, this.#prompts, this.#skills, this.#eventTypes])
       listed.invalidate();
   }
 
@@ -974,6 +1043,16 @@ export class ConnectedClient implements Client {
     return this.#error('cancelled', `the call was cancelled: ${messageOf(reason)}`, carriedOut, { cause: reason });
   }
 }
+
+/** A stream of events. */
+interface EventStream {
+  /** Undefined before it is sent. */
+  request: OutgoingRequest | undefined;
+  readonly receive: (method: string, params: JsonObject) => void;
+}
+
+/** Declared with the requests of events: the server then speaks the profile of SEP-3415. */
+const WITH_EVENTS: ClientCapabilities = { extensions: { 'io.modelcontextprotocol/events': {} } };
 
 /** A subscription of an iterable of changes. */
 interface OpenSubscription {

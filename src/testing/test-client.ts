@@ -8,6 +8,7 @@ import type { ClientTask } from '../client/client-task.ts';
 import type { ConnectedClient } from '../client/connected-client.ts';
 import { clientOn } from '../client/open-client.ts';
 import type { Changes, ChangesFilter } from '../client/server-changes.ts';
+import type { EventsOptions, ServerEvents, ServerEventType } from '../client/server-events.ts';
 import { capabilitiesOf } from '../client/server-requests.ts';
 import type { Skill } from '../client/server-skills.ts';
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
@@ -252,6 +253,16 @@ export class TestClient implements Client {
     const { client, open } = this.#client();
     void open();
     return client.changes(filter);
+  }
+
+  eventTypes(options?: ListOptions): Promise<readonly ServerEventType[]> {
+    return this.#call('eventTypes()', (client) => client.eventTypes(options));
+  }
+
+  events(name: string, args?: JsonObject, options?: EventsOptions): ServerEvents {
+    const { client, open } = this.#client();
+    void open();
+    return client.events(name, args, options);
   }
 
   rootsChanged(): void {
