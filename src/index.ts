@@ -158,7 +158,7 @@ export type {
   RetainOptions,
 } from './features/events/event-definition.ts';
 export { EventError, type EventFault } from './features/events/event-error.ts';
-export type { EmitOptions, EmittedEvent, RegisteredEvent } from './features/events/event-topics.ts';
+export type { RegisteredEvent } from './features/events/event-topics.ts';
 export type { AuditOptions } from './features/guard/audit/audit-options.ts';
 export type { AuditEvent, AuditQuery, AuditRecord } from './features/guard/audit/audit-record.ts';
 export type { CallLimits } from './features/guard/limits/call-limits.ts';

@@ -20,6 +20,7 @@ const commands: Readonly<Record<string, () => Promise<{ readonly main: Main }>>>
   graph: () => import('./commands/graph.ts'),
   top: () => import('./commands/top.ts'),
   call: () => import('./commands/call.ts'),
+  listen: () => import('./commands/listen.ts'),
   types: () => import('./commands/types.ts'),
   inspect: () => import('./commands/inspect.ts'),
   open: () => import('./commands/open.ts'),

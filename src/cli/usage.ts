@@ -80,6 +80,8 @@ export const USAGE = `Usage: troupe <command>
       print a statechart as an SVG picture, as Mermaid or as a table
   troupe call TARGET [TOOL [KEY=VALUE…]]
       list what any MCP server offers, or call one of its tools
+  troupe listen TARGET [EVENT [KEY=VALUE…]]
+      print the events of any MCP server as they happen
   troupe types TARGET [--out FILE] [--check]
       write the types of what any MCP server offers, for a typed client
   troupe inspect TARGET [--json]

@@ -29,6 +29,7 @@ test('--help and --version answer on stdout', async () => {
     'graph FILE|DIR [MACHINE]',
     'top [URL|PID]',
     'call TARGET [TOOL [KEY=VALUE…]]',
+    'listen TARGET EVENT [KEY=VALUE…]',
     'types TARGET',
     'inspect TARGET',
     'audit FILE',

@@ -12,6 +12,7 @@ import { CLIENT_SIGN_IN } from './client-sign-in.ts';
 import { CLIENT_SKILLS } from './client-skills.ts';
 import { CLIENT_TOKENS } from './client-tokens.ts';
 import { COMMAND } from './command.ts';
+import { EVENTS } from './events.ts';
 import { FLEET } from './fleet.ts';
 import { GATEWAY_FAULTS } from './gateway.ts';
 import { HANDLES } from './handles.ts';
@@ -39,6 +40,7 @@ import { TOOLSET } from './toolset.ts';
 
 export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...STORE,
+  ...EVENTS,
   ...FLEET,
   ...HANDLES,
   ...MESSAGES,

@@ -47,15 +47,16 @@ export function readWords(what: string, words: readonly string[]): Word[] {
  * The arguments of a call.
  *
  * @param base `--args`; the words add to it
+ * @param what begins each error
  * @throws {UsageError} for an unknown key, a value of another type, and a missing key
  */
 export function toolArguments(
   tool: Pick<Tool, 'name' | 'inputSchema'>,
   words: readonly Word[],
   base: JsonObject = {},
+  what = `troupe call: ${tool.name}`,
 ): JsonObject {
-  const { name, inputSchema } = tool;
-  const what = `troupe call: ${name}`;
+  const { inputSchema } = tool;
   const keys = byKey(words);
   const shapes = shapesOf(inputSchema);
   // The words choose the alternative: the first whose members they all fit, and that misses nothing.

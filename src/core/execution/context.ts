@@ -24,6 +24,32 @@ export type MethodContext = Pick<
   'signal' | 'progress' | 'log' | 'client' | 'session' | 'principal' | 'auth' | 'requestId' | 'elapsedMs' | 'meta'
 >;
 
+/** The options of an emitted event. */
+export interface EmitOptions {
+  /**
+   * The id of the event, such as that of its source: an id that the topic has already is stored once. 1 to 256 visible ASCII
+   * characters. Default: a random one.
+   */
+  readonly id?: string | undefined;
+  /** When it happened: a date, or milliseconds since 1970. Default: now. */
+  readonly at?: Date | number | undefined;
+  /** The W3C `traceparent` of what emits it. */
+  readonly trace?: string | undefined;
+}
+
+/** An event that is durable. */
+export interface EmittedEvent {
+  readonly id: string;
+  /** Its number in its topic. */
+  readonly seq: number;
+}
+
+/** A registered event type, as `ctx.emit` takes it. */
+export interface EmittedType<Data> {
+  readonly name: string;
+  emit(data: Data, options?: EmitOptions): Promise<EmittedEvent>;
+}
+
 export interface Context extends Asking {
   /**
    * Aborted when the client cancels or disconnects, or the deadline passes. For a task: when it is cancelled, its time to
@@ -92,6 +118,15 @@ export interface Context extends Asking {
    * @example const visits = await ctx.state.update('visits', (n) => (typeof n === 'number' ? n + 1 : 1));
    */
   readonly state: CallerState;
+  /**
+   * Emits an event of this server (docs/events.md; experimental), with the trace of this call.
+   *
+   * @param event the registered type, or its name
+   * @returns once the event is durable
+   * @throws {EventError}
+   * @example await ctx.emit(paid, { order: 'o1' }, { id: payment.id });
+   */
+  emit<Data>(event: EmittedType<Data> | string, data: Data, options?: EmitOptions): Promise<EmittedEvent>;
   /**
    * Runs `fn` once for this request and records its result. Another call with the same name returns the recorded result,
    * also if the request runs again because the process that asked the client has ended; the result is then a JSON copy. With

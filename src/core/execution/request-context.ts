@@ -12,7 +12,7 @@ import { showsViews } from '../protocol/views.ts';
 import { notifyAborted } from '../requests/active-request.ts';
 import { innerOwnerOf } from '../requests/inner-requests.ts';
 import type { ApprovalRequest, CallApproval } from './approving.ts';
-import type { Context, Log } from './context.ts';
+import type { Context, EmitOptions, EmittedEvent, EmittedType, Log } from './context.ts';
 import type { ToolImplementation } from './execution.ts';
 import type { Asking } from './questions.ts';
 import type { WatchedState } from './state.ts';
@@ -31,6 +31,8 @@ export interface ContextHost {
   extendContext(context: RequestContext): ContextExtension;
   /** Makes the state of the caller of a request. */
   stateOf(request: RequestView): WatchedState;
+  /** Emits an event. */
+  emit(name: string, data: unknown, options: EmitOptions): Promise<EmittedEvent>;
   /** Waits until people have approved a part of a handler. */
   approve(context: RequestContext, request: ApprovalRequest): Promise<CallApproval>;
 }
@@ -348,6 +350,15 @@ export class RequestContext implements Context {
 
   get step(): Context['step'] {
     return this.extension.step;
+  }
+
+  /** Bound like `step`. */
+  get emit(): Context['emit'] {
+    return <Data>(event: EmittedType<Data> | string, data: Data, options: EmitOptions = {}) => {
+      const trace = this.#request.span?.traceparent;
+      const name = typeof event === 'string' ? event : event.name;
+      return this.#host.emit(name, data, trace === undefined ? options : { trace, ...options });
+    };
   }
 
   /** Bound like `step`. */

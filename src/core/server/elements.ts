@@ -61,6 +61,8 @@ export interface ElementHooks extends ContextHost {
   extendContext: ContextHost['extendContext'];
   /** Makes the state of a caller. */
   stateOf: ContextHost['stateOf'];
+  /** Emits events of handlers. */
+  emit: ContextHost['emit'];
   /** Holds handlers until people have approved. */
   approve: ContextHost['approve'];
   /** Makes the handler of a tool that is a statechart, or that runs in a thread. */
@@ -130,6 +132,7 @@ export function openElements(host: ElementsHost): Elements {
     stateOf: () => {
       throw new Error('no feature keeps state of callers: list one that does');
     },
+    emit: () => Promise.reject(new Error('no feature has events: list one that does')),
     approve: () => Promise.reject(new Error('no feature asks people for approvals: list one that does')),
     machineHandler: without('machine'),
     threadHandler: without('cpu'),

@@ -31,8 +31,11 @@ export class EventService implements RequestTarget {
   readonly #core: Core;
   readonly #registry: RequestTarget;
 
-  /** @param shared true if other nodes share the store */
-  constructor(core: Core, shared: boolean, rights: () => EventRights) {
+  /**
+   * @param shared true if other nodes share the store
+   * @param emitted counts the events of a type
+   */
+  constructor(core: Core, shared: boolean, rights: () => EventRights, emitted: (name: string) => void) {
     this.#core = core;
     const registry = spawnRegistry<EventType>({
       ...{ system: core.system, address: 'registry/events', catalogue: core.elements.catalogues.events },
@@ -43,7 +46,7 @@ export class EventService implements RequestTarget {
       },
     }).mailbox;
     this.#registry = registry;
-    this.topics = new EventTopics(core, shared, registry);
+    this.topics = new EventTopics(core, shared, registry, emitted);
     this.streams = new EventStreams({
       ...{ core, topics: this.topics },
       judge: (request, name, args) => rights().judgeEvent(request, name, args),

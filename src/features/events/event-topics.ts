@@ -2,6 +2,7 @@
  * The topics of a server, and the types of their events: registers types, emits events, and reads and matches them for subscribers of
  * each kind of delivery.
  */
+import type { EmitOptions, EmittedEvent, EmittedType } from '../../core/execution/context.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { randomId } from '../../core/kernel/random-id.ts';
 import type { ResourceWatch } from '../../core/messages/subscription-messages.ts';
@@ -19,21 +20,8 @@ import { PartCache } from './part-cache.ts';
 import { Topic, type TopicPage, topicId } from './topic.ts';
 import { frozen, type TopicEvent } from './topic-document.ts';
 
-export interface EmitOptions {
-  /**
-   * The id of the event, such as that of its source: an id that the topic has already is stored once. 1 to 256 visible ASCII
-   * characters. Default: a random one.
-   */
-  readonly id?: string | undefined;
-  /** When it happened: a date, or milliseconds since 1970. Default: now. */
-  readonly at?: Date | number | undefined;
-  /** The W3C `traceparent` of what emits it. */
-  readonly trace?: string | undefined;
-}
-
 /** A registered event type. */
-export interface RegisteredEvent<Data = unknown> {
-  readonly name: string;
+export interface RegisteredEvent<Data = unknown> extends EmittedType<Data> {
   /**
    * Emits an event.
    *
@@ -44,13 +32,6 @@ export interface RegisteredEvent<Data = unknown> {
   emit(data: Data, options?: EmitOptions): Promise<EmittedEvent>;
   /** Removes the type. Its events stay in the store until their time has passed. */
   remove(): void;
-}
-
-/** An event that is durable. */
-export interface EmittedEvent {
-  readonly id: string;
-  /** Its number in its topic. */
-  readonly seq: number;
 }
 
 /** Returns the data of an event that a subscriber gets; undefined if it does not get the event. */
@@ -88,12 +69,19 @@ export class EventTopics {
   #refs = 0;
   readonly #epoch: string;
 
-  /** @param shared true if other nodes share the store */
+  readonly #emitted: (name: string) => void;
+
+  /**
+   * @param shared true if other nodes share the store
+   * @param emitted counts the events of a type
+   */
   constructor(
     core: Core,
     shared: boolean,
     registry: Parameters<typeof elements<AnyEventType, EventType, EventImplementation>>[0]['registry'],
+    emitted: (name: string) => void,
   ) {
+    this.#emitted = emitted;
     this.#core = core;
     this.#shared = shared;
     this.#clock = core.system.clock;
@@ -275,7 +263,8 @@ export class EventTopics {
     const topic = new Topic({
       ...{ name, by, store, retain, clock: this.#clock, parts: this.#parts, shared: this.#shared, epoch: this.#epoch },
       admit: () => this.#admit(name),
-      committed: () => {
+      committed: (_, committed) => {
+        for (const _ of committed) this.#emitted(name);
         if (this.#shared) this.#core.changes.send({ type: 'resource updated', uri: newsUri(id) });
       },
     });

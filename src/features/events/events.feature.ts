@@ -12,9 +12,18 @@ const METHOD = { kind: 'request', needs: 'events' } as const;
 export const events: Feature<EventService> = {
   name: 'events',
   open(core) {
-    const service = new Lazy(
-      () => new EventService(core, core.service(cluster).shared, () => core.service(authorization)),
+    const { metrics } = core.system;
+    const emitted = metrics.counter('troupe.events', '{event}', 'Events emitted, by type.', 'event');
+    metrics.gauge(
+      'troupe.event.streams',
+      '{stream}',
+      'Open streams of events.',
+      () => service.created?.streams.size ?? 0,
     );
+    const service = new Lazy(
+      () => new EventService(core, core.service(cluster).shared, () => core.service(authorization), emitted),
+    );
+    core.elements.emit = (name, data, options) => service.value.topics.emit(name, data, options);
     return {
       get service() {
         return service.value;

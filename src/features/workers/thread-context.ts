@@ -28,6 +28,7 @@ export class ThreadContext implements Context {
   readonly ask = asksNothing;
   readonly approve = asksNothing;
   readonly state = NO_STATE;
+  readonly emit = emitsNothing;
   readonly log: Log;
   readonly #send: (mail: ThreadMail) => void;
   readonly #elapsed: number;
@@ -110,6 +111,11 @@ export class ThreadContext implements Context {
   abort(reason: string): void {
     this.#abort.abort(new Error(reason));
   }
+}
+
+function emitsNothing(): Promise<never> {
+  const why = 'a tool that runs in a thread (cpu) has no ctx.emit: let another tool emit what it returns';
+  return Promise.reject(new TypeError(why));
 }
 
 /** State is read and written by the main thread. */

@@ -81,7 +81,7 @@ test('a stream ends when its type is removed or its schemas change, and lives on
   await server.close();
 });
 
-test('rights decide about the list, polls and streams, and a stream ends when they do', async () => {
+test('S-150: rights decide about the list, polls and streams, and a stream ends when they do', async () => {
   const { server, as, clock } = eventStage();
   let allowed = true;
   server.event('open', { description: 'd', payload: PAYLOAD });
@@ -114,7 +114,7 @@ test('rights decide about the list, polls and streams, and a stream ends when th
   await server.close();
 });
 
-test('a cursor of another principal, type or arguments is a gap, and shows nothing of before', async () => {
+test('S-151: a cursor of another principal, type or arguments is a gap, and shows nothing of before', async () => {
   const { server, note, as } = noted();
   server.event('other', { description: 'd', payload: PAYLOAD });
   const [ada, bob] = [await as('ada'), await as('bob')];

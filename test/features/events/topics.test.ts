@@ -91,7 +91,7 @@ for (const [name, make] of Object.entries(STORES)) {
   });
 }
 
-test('events and cursors outlive the process with a durable store, and without one the reader learns that they are gone', async () => {
+test('R-92: events and cursors outlive the process with a durable store, and without one the reader learns that they are gone', async () => {
   const path = join(folder, 'lives.db');
   const open = async (store?: Store) => {
     const stage = noted(store);

@@ -1,0 +1,37 @@
+/** Builds whose topics lose, repeat or show events: the tests of events find each. */
+import type { BrokenBuild } from './broken-build.ts';
+
+export const EVENTS: readonly BrokenBuild[] = [
+  {
+    id: 'R-90',
+    test: 'test/features/events/readers.test.ts',
+    in: 'EventSubscription.read',
+    find: 'truncated: after.seq < purged',
+    replace: 'truncated: false',
+    why: 'a reader is not told that events are gone',
+  },
+  {
+    id: 'R-91',
+    test: 'test/features/events/several-nodes.test.ts',
+    in: 'Topic.read',
+    find: 'shared && !this.#appending ? this.#load() : this.#head()',
+    replace: 'this.#head()',
+    why: 'a node reads only what it has emitted itself',
+  },
+  {
+    id: 'R-92',
+    test: 'test/features/events/topics.test.ts',
+    in: 'Topic.#commit',
+    find: 'if (this.#ids) await this.#indexIds(known.head);',
+    replace: '',
+    why: 'an id of an earlier process is stored again',
+  },
+  {
+    id: 'S-151',
+    test: 'test/features/events/streams.test.ts',
+    in: 'event-cursor.ts: EventCursors',
+    find: '[PURPOSE, principal, name, digest(args)]',
+    replace: '[PURPOSE]',
+    why: 'a cursor opens for every subscriber',
+  },
+];
