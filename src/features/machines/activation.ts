@@ -12,11 +12,13 @@ import type { TimerRow, Write } from '../../core/store/store.ts';
 import { isStepResult, type StepFormat, StepLog, StepStream } from '../asking/step-log.ts';
 import { invocationStepLabel, type StepProvider } from './durable-steps.ts';
 import { isEvent } from './event-history.ts';
-import type { ActedBy } from './handle-messages.ts';
+import type { ActedBy, HandleEvent } from './handle-messages.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { HostedMachine, type Scheduled } from './hosted-machine.ts';
 import { type InputsOwner, InstanceInputs } from './instance-inputs.ts';
+import { InstanceSchedules, isSlotTimer } from './instance-schedules.ts';
 import type { InstanceServices } from './instance-services.ts';
+import type { InstanceSlot } from './instance-slot.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { InstanceMessages } from './messages/instance-messages.ts';
 import { OUT_TIMER } from './messages/out-message.ts';
@@ -65,10 +67,20 @@ export class Activation implements InputsOwner {
   #timers = new Map<string, KnownTimer>();
   #closed = new Map<string, string>();
   readonly messages: InstanceMessages;
+  readonly schedules: InstanceSchedules;
+  /** The schedules of the machine have changed since the instance was stored: its timers are to be written. */
+  isReplanned = false;
   /** The streams of the step logs in use, by the path of the invocation. */
   readonly #stepStreams = new Map<string, string>();
 
-  constructor(entry: HandleRecord, host: InstanceServices, from: ActivatedFrom, changed: () => void) {
+  /** @param due receives each slot of a schedule that is due */
+  constructor(
+    entry: HandleRecord,
+    host: InstanceServices,
+    from: ActivatedFrom,
+    changed: () => void,
+    due: (event: HandleEvent, slot: InstanceSlot) => void,
+  ) {
     this.#entry = entry;
     this.#host = host;
     this.#stored = 'input' in from ? undefined : from;
@@ -76,6 +88,7 @@ export class Activation implements InputsOwner {
     this.version = 'input' in from ? from.kind.version : from.resumption.version;
     this.inputs = new InstanceInputs(this);
     this.messages = new InstanceMessages('input' in from ? undefined : from.stored, host.limits.maxDepth);
+    this.schedules = new InstanceSchedules(entry, host, from.kind, due);
     const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
     const beginning =
       'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.stored.entries };
@@ -101,7 +114,7 @@ export class Activation implements InputsOwner {
     const now = this.#host.date();
     const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;
     for (const row of [...timers].sort((a, b) => a.due - b.due)) {
-      if (row.timer === OUT_TIMER) continue;
+      if (row.timer === OUT_TIMER || isSlotTimer(row.timer)) continue;
       const scheduled = readTimer(row);
       const known = fresh === undefined || fresh.delete(scheduled.id);
       if (known) this.hosted.schedule(scheduled, Math.max(0, row.due - now));
@@ -113,6 +126,7 @@ export class Activation implements InputsOwner {
       const known = this.#timers.get(key);
       if (known) this.#timers.set(key, { mark, row: known.row });
     }
+    this.isReplanned = this.schedules.restore(timers.filter(({ timer }) => isSlotTimer(timer)));
   }
 
   /**
@@ -156,6 +170,7 @@ export class Activation implements InputsOwner {
       writes.push({ type: 'timer', timer: row });
     }
     for (const timer of before.keys()) writes.push({ type: 'timer off', actor, timer });
+    writes.push(...this.schedules.writes());
     for (const [path, stream] of this.#stepStreams) {
       if (isActive(actorAt(this.hosted.actor, path))) continue;
       this.#stepStreams.delete(path);
@@ -167,7 +182,7 @@ export class Activation implements InputsOwner {
 
   /** The rows of its timers as last written. */
   timerRows(): readonly TimerRow[] {
-    return [...this.#timers.values()].map(({ row }) => row);
+    return [...[...this.#timers.values()].map(({ row }) => row), ...this.schedules.rows()];
   }
 
   /** True if views show the instance. */
@@ -200,25 +215,26 @@ export class Activation implements InputsOwner {
     inspection.record({ type: 'mail', actor: handleAddress(this.#entry), mail });
   }
 
-  /** The delays that are running, with the dates at which they end, in milliseconds since 1970. */
+  /** The delays that are running and the next slots of its schedules, with the dates at which they end, in milliseconds since 1970. */
   delays(): readonly RunningDelay[] {
     const now = this.#host.date();
     const { snapshot } = this.hosted;
     const labels = new Map(
       activeNodes(snapshot).flatMap(({ after }) => after.map(({ delay, eventType }) => [eventType, durationOf(delay)])),
     );
-    return this.hosted.scheduled().map(({ key, mark, delay, event, source }) => {
+    const delays = this.hosted.scheduled().map(({ key, mark, delay, event, source }) => {
       const known = this.#timers.get(key);
       // A delay that began since the last write has no row.
       const due = known?.mark === mark ? known.row.due : now + delay;
       const label = source === '' ? labels.get(event.type) : undefined;
       return { label: label ?? event.type.replace(/^xstate\.after\.(.+?)\..*$/, '$1'), due, lasts: delay };
     });
+    return [...delays, ...this.schedules.next()];
   }
 
   /** The date at which its next timer is due, in milliseconds since 1970. */
   wakeAt(): number | undefined {
-    let earliest: number | undefined;
+    let earliest = this.schedules.wakeAt();
     for (const { row } of this.#timers.values()) if (earliest === undefined || row.due < earliest) earliest = row.due;
     return earliest;
   }
@@ -231,7 +247,10 @@ export class Activation implements InputsOwner {
   /** True while something will continue it without a use: a delay, or an invocation, also one that waits for an answer. */
   get pending(): boolean {
     const { hosted } = this;
-    return hosted.snapshot.status === 'active' && (hosted.scheduled().length > 0 || hosted.atWork(() => false));
+    return (
+      hosted.snapshot.status === 'active' &&
+      (hosted.scheduled().length > 0 || hosted.atWork(() => false) || this.kind.schedules !== undefined)
+    );
   }
 
   /**

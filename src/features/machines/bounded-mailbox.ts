@@ -3,6 +3,7 @@
 import type { Write } from '../../core/store/store.ts';
 import { HandleError } from './handle-error.ts';
 import type { HandleEvent, HandleView } from './handle-messages.ts';
+import type { InstanceSlot } from './instance-slot.ts';
 import type { Caller } from './machine-definition.ts';
 
 /** The message of another instance, as the instance takes it. */
@@ -21,6 +22,8 @@ export type QueuedKind =
       readonly key: string | undefined;
       /** The message that it is, if another instance or a program of the server has sent it. */
       readonly message?: TakenMessage | undefined;
+      /** The slot of a schedule that it is. */
+      readonly slot?: InstanceSlot | undefined;
     }
   /** `earlier` is the answer of an earlier call with the same key. It is repeated, unless this call has led to a newer one. */
   | { readonly type: 'get'; readonly earlier?: HandleView | undefined }

@@ -21,7 +21,7 @@ export interface ServedCall {
   /** The turn and the events that the machine received; no events if nothing changed. */
   readonly turn: number;
   readonly events: readonly AnyEventObject[];
-  /** True for a message of another instance that the state does not accept: its event is noted, and changes nothing. */
+  /** True for a message of another instance, or a slot of a schedule, that the state does not accept: its event is noted, and changes nothing. */
   readonly ignored?: boolean;
 }
 

@@ -8,6 +8,7 @@ import { DEFINED, type Defined } from '../../core/registry/define.ts';
 import type { AuthorSchema, Infer, MaybeInput, ObjectSchema } from '../../core/schema/schema-types.ts';
 import type { Translations, ViewLabels, ViewWords } from '../apps/view-texts.ts';
 import type { CallLimits } from '../guard/limits/call-limits.ts';
+import type { MachineSchedule } from '../schedules/schedule-definition.ts';
 import type { AnyRoles, CreateOption, MachineKey, RolesOption } from './key-options.ts';
 import type { Migrated, OldInstance } from './machine-definition.ts';
 import type { Added, EventSchemas, MachineInput, OneMachine } from './machine-types.ts';
@@ -119,6 +120,12 @@ export interface MachineOptions<
    * longer one of `ttlMs`, if it is set, and `limits.handleIdleMs`.
    */
   readonly idleMs?: number | undefined;
+  /**
+   * The schedules of each instance, by their names: at its dates, a slot sends the instance an event. See docs/schedules.md.
+   *
+   * @example schedules: { nightly: { cron: '0 3 * * *', timeZone: 'Europe/Berlin', event: 'tidy' }, beat: { everyMs: 60_000, event: 'beat' } }
+   */
+  readonly schedules?: Readonly<Record<string, MachineSchedule<EventFrom<M>['type']>>> | undefined;
   /** Offer one tool `<name>_send` with the event as an argument, instead of one tool for each event. Default false. */
   readonly single?: Single | undefined;
   /** Additional annotations of the tools that change an instance: by event, or `create`, `send`. */
@@ -172,7 +179,8 @@ type MembersFit<Members, S> = (S extends AuthorSchema ? Infer<S> : object) exten
 
 /** A machine of any types, as the runtime handles it. */
 export interface AnyMachine
-  extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes' | 'limits' | 'roles'> {
+  extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes' | 'limits' | 'roles' | 'schedules'> {
+  readonly schedules?: Readonly<Record<string, MachineSchedule>> | undefined;
   readonly name: string;
   readonly machine: AnyStateMachine;
   readonly events: EventSchemas;

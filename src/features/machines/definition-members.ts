@@ -46,6 +46,7 @@ export const MACHINE_MEMBERS: Checks = {
   skill: option.flag,
   annotations: option.object,
   eventScopes,
+  schedules: option.expected('an object: the schedules of each instance, by their names', isObject),
   timeoutMs: milliseconds,
   limits,
   ...KEY_MEMBERS,

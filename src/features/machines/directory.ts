@@ -11,6 +11,7 @@ import { Footprint, type NewReplies } from './footprint.ts';
 import { HandleError } from './handle-error.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf, recordOf } from './handle-record.ts';
 import { Instance } from './instance.actor.ts';
+import { isCurrentSlotTimer, isSlotTimer } from './instance-schedules.ts';
 import type { InstanceDirectory, InstanceServices } from './instance-services.ts';
 import { Deactivating } from './load-instance.ts';
 import { OUT_TIMER } from './messages/out-message.ts';
@@ -284,19 +285,25 @@ export class HandleDirectory implements InstanceDirectory {
     this.#remove(entry);
   }
 
-  /** Handles a machine that was replaced or withdrawn: its instances leave memory and are activated again from the store. */
-  redefined(name: string): void {
+  /**
+   * Handles a machine that was replaced or withdrawn: its instances leave memory and are activated again from the store.
+   *
+   * @param isReplanned its schedules have other dates: all of its instances write their timers again
+   */
+  redefined(name: string, isReplanned: boolean): void {
     for (const instance of [...this.#loaded.values()]) {
       if (instance.entry.name !== name) continue;
       void instance.settled().then(() => {
         const { wakeAt, idle, entry } = instance;
         instance.leave('its machine was replaced');
-        if (idle && wakeAt !== undefined) this.#timerQueue.add(entry.id, wakeAt);
+        if (isReplanned) this.#activate(entry.id);
+        else if (idle && wakeAt !== undefined) this.#timerQueue.add(entry.id, wakeAt);
         else if (!idle) this.#activate(entry.id);
       });
     }
     if (this.#phase === 'restoring' || !this.#host.machines.get(name)) return;
-    for (const entry of this.#entries.values()) if (entry.name === name && entry.atWork) this.#activate(entry.id);
+    for (const entry of this.#entries.values())
+      if (entry.name === name && entry.status === 'active' && (entry.atWork || isReplanned)) this.#activate(entry.id);
   }
 
   reactivateLater(entry: HandleRecord): void {
@@ -319,8 +326,16 @@ export class HandleDirectory implements InstanceDirectory {
     const most = limits.maxHandles * MOST_EXAMINED;
     const now = this.#host.date();
     const overdue = new Set<string>();
-    for (const { actor, due, timer } of await store.timers(Number.MAX_SAFE_INTEGER, most, cells)) {
+    const current = new Map<string, number>();
+    const outdated = new Set<string>();
+    for (const row of await store.timers(Number.MAX_SAFE_INTEGER, most, cells)) {
+      const { actor, due, timer } = row;
       const entry = this.#entries.get(actor);
+      if (entry && isSlotTimer(timer)) {
+        const kind = this.#host.machines.get(entry.name);
+        if (kind && !isCurrentSlotTimer(row, kind)) outdated.add(actor);
+        else current.set(actor, (current.get(actor) ?? 0) + 1);
+      }
       // An instance that has ended may have left messages, too.
       if (timer === OUT_TIMER) {
         if (entry) this.#host.outboxes.resume(entry);
@@ -333,6 +348,13 @@ export class HandleDirectory implements InstanceDirectory {
     }
     if (this.#phase === 'restoring') this.#phase = 'open';
     for (const actor of overdue) this.#activate(actor);
+    // Schedules that were added, removed or changed since take effect without a call.
+    for (const entry of taken) {
+      const plans = [...(this.#host.machines.get(entry.name)?.schedules?.values() ?? [])];
+      const { length } = plans.filter(({ pattern }) => pattern.next(now, entry.created) !== undefined);
+      const isOutdated = outdated.has(entry.id) || length > (current.get(entry.id) ?? 0);
+      if (isOutdated && entry.status === 'active' && !overdue.has(entry.id)) this.#activate(entry.id);
+    }
     for (const entry of taken)
       if (entry.atWork && entry.status === 'active' && !this.#expired.has(entry)) this.#activate(entry.id);
   }

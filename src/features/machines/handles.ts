@@ -112,14 +112,15 @@ export class Handles implements OwnInstances {
   define(kind: MachineKind): void {
     const checked = checkKind(kind);
     checkDelays(kind, this.#options.limits);
+    const isReplanned = textOf(this.#machines.get(kind.name)) !== textOf(kind);
     this.#machines.set(checked);
     warnOfUntestedXState(this.#options.system.log);
-    this.#directory.redefined(kind.name);
+    this.#directory.redefined(kind.name, isReplanned);
   }
 
   /** Withdraws a machine. Its instances stay in the store; those in memory finish their turn and hibernate. */
   withdraw(name: string): void {
-    if (this.#machines.delete(name)) this.#directory.redefined(name);
+    if (this.#machines.delete(name)) this.#directory.redefined(name, false);
   }
 
   /**
@@ -602,6 +603,12 @@ export class Handles implements OwnInstances {
 /** The same caller, whose client is not asked. */
 export function readerOf({ principal, auth, session, ctx }: Caller): Caller {
   return { principal, auth: auth ?? ctx?.auth, session: session ?? ctx?.session?.id, ctx: undefined };
+}
+
+/** The dates of the schedules of a machine, as text. */
+function textOf(kind: MachineKind | undefined): string {
+  const texts = [...(kind?.schedules ?? [])].map(([name, { pattern }]) => `${name} ${pattern.text}`);
+  return texts.sort().join('\n');
 }
 
 /** Adds the changes that the model has not seen. */

@@ -15,15 +15,18 @@ import { continued } from './course.ts';
 import { blockedBy } from './event-acceptance.ts';
 import { crashLimitReached, creationFailed, endedBy, poisonLetter, tooLarge } from './failures.ts';
 import { HandleError } from './handle-error.ts';
-import type { ActedBy, HandleCourse, HandleView, LiveHandle } from './handle-messages.ts';
+import type { ActedBy, HandleCourse, HandleEvent, HandleView, LiveHandle } from './handle-messages.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { InspectableInstance } from './inspectable-instance.ts';
 import { NOT_OPEN } from './instance-inputs.ts';
+import { passingOf } from './instance-schedules.ts';
 import type { InstanceServices } from './instance-services.ts';
+import type { InstanceSlot } from './instance-slot.ts';
 import { InstanceLifecycle } from './lifecycle.ts';
 import { Deactivating, loadInstance, storageError } from './load-instance.ts';
 import type { Caller } from './machine-definition.ts';
 import { OWN_ACTIVITY } from './poison-events.ts';
+import { PROGRAM_CALLER } from './program-events.ts';
 import { includes, mayAnswer, NO_RIGHT } from './roles.ts';
 import { TooLarge } from './serializable.ts';
 import { type Moved, TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
@@ -243,13 +246,26 @@ export class Instance implements TurnLoopOwner {
   }
 
   #open(from: ActivatedFrom): Activation {
-    const activation: Activation = new Activation(this.entry, this.#host, from, () => {
-      this.#lastUsed = this.#host.clock.now();
-      this.#turns.markChanged(activation);
-    });
+    const activation: Activation = new Activation(
+      this.entry,
+      this.#host,
+      from,
+      () => {
+        this.#lastUsed = this.#host.clock.now();
+        this.#turns.markChanged(activation);
+      },
+      (event, slot) => this.#slotDue(activation, event, slot),
+    );
     this.#version = activation.version;
     this.#inspectable.opened(activation);
     return activation;
+  }
+
+  /** A slot that the mailbox has no room for is tried again. */
+  #slotDue(activation: Activation, event: HandleEvent, slot: InstanceSlot): void {
+    this.call({ type: 'event', event, key: undefined, slot }, PROGRAM_CALLER).catch((error: unknown) => {
+      if (error instanceof HandleError && error.reason === 'busy') activation.schedules.retry();
+    });
   }
 
   // The results of its turns.
@@ -335,10 +351,12 @@ export class Instance implements TurnLoopOwner {
     this.#mail.putBack(calls.slice(0, -1));
     const { letter, refusal } = poisonLetter(this.entry, this.#host, culprit, error);
     this.#host.poisonEvents.quarantine(this.entry.id, culprit, letter.incident);
+    const passing =
+      culprit.type === 'event' && culprit.slot && passingOf(this.entry, this.#turns.activation?.kind, culprit.slot);
     this.life.take('bury');
     this.#turns.drop();
     this.#host.store
-      .commit([{ type: 'dead letter', letter }])
+      .commit([{ type: 'dead letter', letter }, ...(passing ? [passing] : [])])
       .catch((failed: unknown) => void this.#host.incident('dead letters', failed))
       .then(() => {
         culprit.reject(refusal);

@@ -4,6 +4,7 @@ import type { Context } from '../../core/execution/context.ts';
 import type { Auth } from '../../core/messages/auth.ts';
 import type { JsonValue } from '../../core/protocol/json.ts';
 import type { HandleView } from './handle-messages.ts';
+import type { InstanceSchedule } from './instance-slot.ts';
 import type { KeyedBy } from './keys.ts';
 import type { Roles } from './role-types.ts';
 
@@ -65,6 +66,8 @@ export interface MachineKind {
   readonly idleMs?: number | undefined;
   /** Its keys; undefined for instances with unguessable handles. */
   readonly keyed?: KeyedKind | undefined;
+  /** The schedules of each instance, by their names; undefined without any. */
+  readonly schedules?: ReadonlyMap<string, InstanceSchedule> | undefined;
   /** True if views show its instances: they can answer its questions. */
   readonly hasViews?: boolean;
 }

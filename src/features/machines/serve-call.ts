@@ -24,6 +24,7 @@ type Next = Pick<HandleView, 'accepts' | 'deadEnd'>;
 
 /**
  * @param turn the last turn
+ * @param isQuarantined the event is that of a slot, and may not run again: the slot passes without it
  * @throws anything that the machine throws on this event
  */
 export function serveCall(
@@ -34,8 +35,9 @@ export function serveCall(
   turn: number,
   host: InstanceServices,
   viewAt: (turn: number, role: Role) => HandleView,
+  isQuarantined = false,
 ): ServedCall {
-  const { hosted, messages } = activation;
+  const { hosted, messages, schedules } = activation;
   const { caller } = call;
   const refused = (refusal: HandleError): ServedCall => ({ call, answer: { refusal }, turn, events: [] });
   // Decided here and now: nothing can change between this and the event.
@@ -49,18 +51,24 @@ export function serveCall(
     entry.status = 'ended';
     return { call, answer: { view: viewAt(turn + 1, role) }, turn: turn + 1, events: [{ type: ENDED }] };
   }
-  const { message } = call;
+  const { message, slot } = call;
   if (message?.from && messages.hasTaken(message.from.sender, message.from.seq)) return unchanged();
+  if (slot && !(entry.status === 'active' && schedules.take(slot))) return unchanged();
   if (entry.status !== 'active') return refused(isOver(entry, hosted.snapshot.value));
   const { type } = call.event;
   const next = (): Next => nextEvents(hosted.snapshot, kind.events, role);
   if (!includes(role, type)) return refused(notInRole(type, next()));
   const event = eventFor(kind, call.event, caller);
+  const noted = (): ServedCall => {
+    return { call, answer: { view: viewAt(turn + 1, role) }, turn: turn + 1, events: [event], ignored: true };
+  };
+  if (slot && (slot.slot.skipped || isQuarantined)) return noted();
   const why = refusalOf(hosted.snapshot, event);
   if (why !== undefined && message) {
     if (message.from) messages.taken(message.from.sender, message.from.seq);
-    return { call, answer: { view: viewAt(turn + 1, role) }, turn: turn + 1, events: [event], ignored: true };
+    return noted();
   }
+  if (why !== undefined && slot) return noted();
   if (why !== undefined) return refused(new HandleError('refused', why, { next: next() }));
   // The event may take the role away.
   const roleAfter = (): Role => roleOf(kind, entry, caller, hosted.snapshot, host) ?? NO_RIGHT;

@@ -166,13 +166,14 @@ export class TurnLoop {
     activation.hosted.takeEvents();
     this.#path = pathOf(activation.hosted.snapshot);
     // Persist a migrated snapshot before running any of its effects.
-    if (migrated) return this.#commit(activation, [], this.#own(activation));
+    if (migrated || activation.isReplanned) return this.#commit(activation, [], this.#own(activation));
     this.#durable(activation, [], activation.hosted.takeEffects(), undefined);
   }
 
   /** Drops the instance from memory. */
   drop(): void {
     this.#activation?.hosted.stop();
+    this.#activation?.schedules.stop();
     this.#activation = undefined;
   }
 
@@ -247,20 +248,22 @@ export class TurnLoop {
     while (served.length < MOST_TURNS) {
       const call = this.#mail.first();
       const history = call && poisonEvents.ofCall(entry.id, call);
-      if (call && history?.incident !== undefined) {
+      const isQuarantined = history?.incident !== undefined;
+      if (call && history?.incident !== undefined && !isSlot(call)) {
         this.#mail.take();
         call.reject(quarantinedBefore(call, history.deaths, history.incident));
         continue;
       }
-      if (call && history) call.attempts = Math.max(call.attempts, history.poison ? history.deaths - 1 : 1);
+      if (call && history && !isQuarantined)
+        call.attempts = Math.max(call.attempts, history.poison ? history.deaths - 1 : 1);
       // Retry alone an event that crashed the instance or ended the process.
       if (!call || (call.attempts > 0 && served.length > 0)) break;
       this.#mail.take();
       call.asked = activation.inputs.count;
       try {
-        if (history?.poison) throw endedBy(history.deaths);
+        if (history?.poison && !isQuarantined) throw endedBy(history.deaths);
         poisonEvents.markCall(entry.id, call);
-        const one = this.#serve(call, activation, turn);
+        const one = this.#serve(call, activation, turn, isQuarantined);
         turn = one.turn;
         served.push(one);
       } catch (error) {
@@ -274,11 +277,18 @@ export class TurnLoop {
     for (const { call } of served) poisonEvents.survived(entry.id, call);
   }
 
-  #serve(call: QueuedCall, activation: Activation, turn: number): ServedCall {
+  #serve(call: QueuedCall, activation: Activation, turn: number, isQuarantined: boolean): ServedCall {
     const { inspection } = this.#host;
     const run = (): ServedCall =>
-      serveCall(call, this.#owner.entry, activation.kind, activation, turn, this.#host, (at, role) =>
-        this.view(at, role),
+      serveCall(
+        call,
+        this.#owner.entry,
+        activation.kind,
+        activation,
+        turn,
+        this.#host,
+        (at, role) => this.view(at, role),
+        isQuarantined,
       );
     return inspection.on ? inspection.withCause(call.cause, () => this.#watched(call, activation, run())) : run();
   }
@@ -344,7 +354,8 @@ export class TurnLoop {
     const from = this.#path;
     this.#path = pathOf(hosted.snapshot);
     const events = served.flatMap(({ call }) => (call.type === 'event' ? [call.event.type] : []));
-    return { from, to: this.#path, reasons: own?.reasons ?? events, own: own?.kind === 'own' };
+    const isOwn = own ? own.kind === 'own' : served.length > 0 && served.every(({ call }) => isSlot(call));
+    return { from, to: this.#path, reasons: own?.reasons ?? events, own: isOwn };
   }
 
   /** @param messages what becomes of its messages if the instance is not in memory any more, or the store rejects the commit */
@@ -421,6 +432,11 @@ export class TurnLoop {
       this.#owner.poisoned(calls, thrown);
     });
   }
+}
+
+/** Returns whether a call is a slot of a schedule. */
+function isSlot(call: QueuedCall): boolean {
+  return call.type === 'event' && call.slot !== undefined;
 }
 
 function throwCrash({ hosted }: Activation): void {

@@ -9,13 +9,9 @@ import type { Core } from '../../core/server/feature.ts';
 import { type LiveSchedule, spawnSchedule } from './schedule.actor.ts';
 import type { RegisteredSchedule, ScheduleHandler, ScheduleOptions } from './schedule-definition.ts';
 import type { ScheduleDefinition } from './schedule-messages.ts';
+import { latenessOf } from './schedule-metrics.ts';
 import { checkScheduleName, readPlan } from './schedule-slots.ts';
 
-const LATENESS = {
-  name: 'troupe.schedule.lateness',
-  help: 'Time from the date of a slot to the beginning of its run.',
-  bounds: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 3_600, 86_400],
-};
 const STATE = 'troupe.state';
 const IN_MEMORY =
   'schedules run in the memory of this process: nothing makes up for slots that pass while it is down. Name a store to change that (the option store, or troupe run --data DIR)';
@@ -43,7 +39,7 @@ export class ServerSchedules {
     this.#core = core;
     this.#here = here;
     const { system, store, limits } = core;
-    const began = system.metrics.histogram(LATENESS.name, LATENESS.help, LATENESS.bounds);
+    const began = latenessOf(system.metrics);
     const ended = system.metrics.counter('troupe.schedule.runs', '{run}', 'Runs of schedules that have ended.', STATE);
     this.#services = { system, store, date: steadyDate(system.clock), graceMs: limits.graceMs, began, ended };
   }

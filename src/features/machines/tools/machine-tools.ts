@@ -3,11 +3,14 @@ import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import { eventsOf, fingerprint, readChart, takers } from '../../../core/kernel/charts/chart.ts';
 import type { ChartNode } from '../../../core/kernel/charts/chart-node.ts';
 import { describe, isObject } from '../../../core/protocol/json.ts';
+import * as option from '../../../core/protocol/option-rows.ts';
 import { checkMembers, DefinitionError } from '../../../core/registry/definition-checks.ts';
 import type { PageResource } from '../../apps/app-page.ts';
+import { checkScheduleName, readPlan } from '../../schedules/schedule-slots.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { MACHINE_MEMBERS } from '../definition-members.ts';
 import { unaskableForms } from '../form-checks.ts';
+import type { InstanceSchedule } from '../instance-slot.ts';
 import { keyedOf } from '../keyed-kind.ts';
 import { checkMachine } from '../machine-checks.ts';
 import type { KeyedKind, MachineKind } from '../machine-definition.ts';
@@ -51,7 +54,7 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort, vie
   const kind = kindOf(definition, chart, events, keyed);
   const app = machineApp(definition, chart, members, views);
   return {
-    kind,
+    kind: { ...kind, schedules: schedulesOf(definition, chart, label) },
     tools: toolsOf(definition, { name, chart, events, keyed }, members, handles, app),
     resources: [...resourcesOf(definition, chart, handles, views.clock, app, keyed), ...(app?.page.resources ?? [])],
   };
@@ -111,6 +114,23 @@ function checkEvent(type: string, chart: ChartNode, { name, single }: AnyMachine
     refuse(
       `"${name}_${type}" is not a valid tool name: expected 1 to 128 letters, digits, "_", "-" or ".". Rename the event or set single: true`,
     );
+}
+
+/** @throws {DefinitionError} for a schedule whose event no state accepts; {TypeError | RangeError} for invalid dates */
+function schedulesOf({ schedules = {} }: AnyMachine, chart: ChartNode, label: string): MachineKind['schedules'] {
+  const all = new Map<string, InstanceSchedule>();
+  for (const [name, given] of Object.entries(schedules)) {
+    const where = `${label}: schedules.${name}`;
+    checkScheduleName(where, name);
+    const plan = readPlan(where, given, { event: option.needed(option.filled) });
+    const { event } = given;
+    if (event.startsWith('xstate.') || takers(chart, event).length === 0)
+      throw new DefinitionError(
+        `${where}: event: no state accepts "${event}"; the machine has ${eventsOf(chart).join(', ') || 'none'}`,
+      );
+    all.set(name, { ...plan, event });
+  }
+  return all.size === 0 ? undefined : all;
 }
 
 function kindOf(
