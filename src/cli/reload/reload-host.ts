@@ -153,6 +153,7 @@ export class ReloadHost {
     this.#unfollow = undefined;
     this.#server.guardAs(undefined);
     this.#server.skillsOf(undefined);
+    this.#server.eventsOf(undefined);
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
     this.#server.apps.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);
@@ -215,6 +216,7 @@ export class ReloadHost {
     mine.machines.replaceSource(PROGRAM, machines.definitions());
     mine.apps.replaceSource(PROGRAM, apps.definitions());
     mine.skillsOf(program);
+    mine.eventsOf(program);
     mine.mounts.replaceSource(PROGRAM, program.mounts.definitions());
     copy(tools, mine.tools);
     copy(resources, mine.resources);

@@ -30,6 +30,8 @@ export class EventService implements RequestTarget {
   readonly streams: EventStreams;
   readonly #core: Core;
   readonly #registry: RequestTarget;
+  /** The topics of the server that has adopted the types. */
+  #emitter: Pick<EventTopics, 'emit'> | undefined;
 
   /**
    * @param shared true if other nodes share the store
@@ -53,6 +55,17 @@ export class EventService implements RequestTarget {
     });
   }
 
+  /** Offers the types of a program, whose events are emitted here from now on: for `troupe dev`. */
+  adopt(program: EventService | undefined): void {
+    this.topics.events.replaceSource('program', program?.topics.events.definitions() ?? []);
+    program?.emitTo(this.topics);
+  }
+
+  /** Emits the events of this program's types elsewhere. */
+  emitTo(topics: Pick<EventTopics, 'emit'>): void {
+    this.#emitter = topics;
+  }
+
   /** @param open opens the store, which a program may use before it listens */
   register<Data>(name: string, options: object, open: () => Promise<unknown>): RegisteredEvent<Data> {
     checkOptionsOf(`event "${name}"`, options);
@@ -62,8 +75,9 @@ export class EventService implements RequestTarget {
       name,
       remove,
       emit: async (data, options) => {
-        await open();
-        return this.topics.emit(name, data, options);
+        // The server that has adopted the types is open.
+        if (!this.#emitter) await open();
+        return (this.#emitter ?? this.topics).emit(name, data, options);
       },
     };
   }

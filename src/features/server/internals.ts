@@ -8,6 +8,7 @@ import type { NamedRule } from '../../core/messages/authorization-rule.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { ServerDescription } from '../../core/messages/results.ts';
 import type { NamedClient, Transport } from '../../core/transports/transport.ts';
+import type { EventService } from '../events/event-service.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { RegisteredHooks } from '../hooks/registered-hooks.ts';
 import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
@@ -35,6 +36,8 @@ export interface Internals {
   readonly rules: NamedRule[];
   /** The middleware of the program, by the same rule. */
   readonly middleware: MiddlewareLinks;
+  /** The event types of the program, by the same rule; undefined while there are none. */
+  readonly events: EventService | undefined;
   /** The folders of skills of the program, by the same rule. */
   skillFolders(): readonly SkillSource[];
   /**

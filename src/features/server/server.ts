@@ -746,6 +746,15 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
     this.#service(skills).adopt(program?.[INTERNALS].skillFolders() ?? []);
   }
 
+  /**
+   * @internal Offers the event types of this program, in place of those of its last load: for `troupe dev`.
+   * @example host.eventsOf(program);
+   */
+  eventsOf(program: Server | undefined): void {
+    const { events: service } = program?.[INTERNALS] ?? {};
+    if (service || this[INTERNALS].events) this.#service(events).adopt(service);
+  }
+
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
     const { core, introduction, localClient } = this.#runtime;
@@ -753,6 +762,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
     const { inspection } = core.system;
     const rules = () => this.#service(authorization).rules;
     const middleware = () => this.#service(registered).links;
+    const service = () => this.#service(events);
     return {
       inspection,
       log,
@@ -764,6 +774,10 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
       },
       get middleware() {
         return middleware();
+      },
+      // Created with the first type.
+      get events() {
+        return core.capabilities.offered.events && service();
       },
       skillFolders: () => this.#service(skills).folders,
       hooks: () => this.#service(hooks)(),

@@ -214,3 +214,24 @@ test('each params that is none is rejected with the place', async () => {
   }
   await server.close();
 });
+
+test('a server that adopts the types of a program emits what the program emits, and ends what it drops', async () => {
+  const host = eventStage();
+  const program = eventStage();
+  const note = program.server.event('note', { description: 'd', payload: PAYLOAD });
+  host.server.eventsOf(program.server);
+  const client = await connect(host.server);
+  void client.modern('events/stream', { name: 'note' }).catch(() => {});
+  await settled();
+  await note.emit({ n: 1 }, { id: 'a' });
+  await settled();
+  const reloaded = eventStage();
+  const again = reloaded.server.event('note', { description: 'd', payload: PAYLOAD });
+  host.server.eventsOf(reloaded.server);
+  await again.emit({ n: 2 }, { id: 'b' });
+  await settled();
+  host.server.eventsOf(undefined);
+  await settled();
+  assert.equal(streamed(client), ['active', 'event a', 'event b', 'terminated -32011']);
+  await host.server.close();
+});
