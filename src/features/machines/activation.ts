@@ -47,6 +47,8 @@ interface KnownTimer {
   readonly row: TimerRow;
 }
 
+/** The messages that an instance may send for each millisecond of its life. Its numbers stay below 2^53. */
+const NUMBERS_PER_MS = 1_000;
 /** Nesting that XState adds around a context: children and their children. */
 const NESTING = 16;
 
@@ -87,7 +89,10 @@ export class Activation implements InputsOwner {
     this.kind = from.kind;
     this.version = 'input' in from ? from.kind.version : from.resumption.version;
     this.inputs = new InstanceInputs(this);
-    this.messages = new InstanceMessages('input' in from ? undefined : from.stored, host.limits.maxDepth);
+    // Another instance of the same key continues above the numbers of the earlier one.
+    const { inbox, created } = entry;
+    const messages = 'input' in from ? { inbox } : from.stored;
+    this.messages = new InstanceMessages(messages, created * NUMBERS_PER_MS, host.limits.maxDepth);
     this.schedules = new InstanceSchedules(entry, host, from.kind, due);
     const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
     const beginning =

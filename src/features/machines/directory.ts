@@ -275,11 +275,11 @@ export class HandleDirectory implements InstanceDirectory {
   /**
    * Removes an instance that has ended, to make room for a new one of its key.
    *
-   * @throws {HandleError} `busy` while it is still in use
+   * @throws {HandleError} `busy` while it is still in use, or has messages to deliver
    */
   replace(entry: HandleRecord): void {
     const instance = this.#loaded.get(entry);
-    if (instance && !instance.idle) throw new Deactivating();
+    if ((instance && !instance.idle) || this.#host.outboxes.waiting(entry.id) > 0) throw new Deactivating();
     instance?.leave('a new instance has its key');
     // The store writes in this order: what follows is not deleted.
     this.#remove(entry);

@@ -18,6 +18,8 @@ export interface HandleRecord {
   readonly principal: string;
   /** Its key; undefined without one, and until its instance was in memory. */
   key: string | undefined;
+  /** The messages that the earlier instance of its key has taken, for a new one ({@link StoredInstance.inbox}). */
+  readonly inbox?: Readonly<Record<string, number>> | undefined;
   readonly created: number;
   /** Date of the last use. */
   used: number;

@@ -42,7 +42,8 @@ import {
 import { Deactivating, damagedHandle, MovedElsewhere, unknownHandle, unknownKey } from './load-instance.ts';
 import { checkDelays, checkKind, cutLife } from './machine-checks.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
-import type { OutMessage } from './messages/out-message.ts';
+import { HandleMail } from './messages/handle-mail.ts';
+import { type OutMessage, principalOf } from './messages/out-message.ts';
 import type { Deliver } from './messages/outbox.ts';
 import { type FailedEvent, Outboxes } from './messages/outboxes.ts';
 import { OfferedMachines } from './offered-machines.ts';
@@ -69,6 +70,7 @@ export class Handles implements OwnInstances {
   readonly #directory: HandleDirectory;
   readonly #idempotent: IdempotentCalls;
   readonly #keyed: KeyedInstances;
+  readonly #mail: HandleMail;
   /** The definitions whose lifetimes were compared with the limit for anonymous clients. */
   readonly #shortLived = new WeakSet<MachineKind>();
   #stopped = false;
@@ -83,7 +85,7 @@ export class Handles implements OwnInstances {
       ...{ ...system, ...deps, date },
       notify: (message, event, writes) => this.#notifySender(message, event, writes),
     });
-    this.#outboxes.target('instance', (message) => this.#receive(message));
+    this.#outboxes.target('instance', (message) => this.#deliver(message));
     this.#poisonEvents = new PoisonEvents({ ...deps, log: system.log, date });
     this.#directory = new HandleDirectory({
       ...deps,
@@ -97,6 +99,7 @@ export class Handles implements OwnInstances {
     });
     this.#idempotent = new IdempotentCalls(options.store);
     const { limits, store, calls = ownCalls() } = options;
+    this.#mail = new HandleMail(calls, (message) => this.#take(message));
     this.#keyed = new KeyedInstances({
       ...{ system, limits, store, date, calls, own: this },
       ...{ directory: this.#directory, idempotent: this.#idempotent },
@@ -162,7 +165,7 @@ export class Handles implements OwnInstances {
 
   async #createInstance(
     kind: MachineKind,
-    { handle, principal, key }: Pick<HandleRecord, 'handle' | 'principal'> & { readonly key?: string },
+    { handle, principal, key, inbox }: Pick<HandleRecord, 'handle' | 'principal' | 'inbox'> & { readonly key?: string },
     input: unknown,
     caller: Caller,
     more: readonly Write[],
@@ -178,6 +181,7 @@ export class Handles implements OwnInstances {
       name: kind.name,
       principal,
       key,
+      inbox,
       created: Math.round(now),
       used: now,
       status: 'active',
@@ -199,12 +203,26 @@ export class Handles implements OwnInstances {
   }
 
   /** Creates the instance of a key. See {@link OwnInstances}. */
-  createOf(kind: KeyedMachine, handle: string, key: string, input: JsonObject, caller: Caller): Promise<HandleView> {
+  createOf(
+    kind: KeyedMachine,
+    handle: string,
+    key: string,
+    input: JsonObject,
+    caller: Caller,
+    inbox: HandleRecord['inbox'],
+  ): Promise<HandleView> {
     if (this.#stopped) return Promise.reject(new Deactivating());
     const fault = notSerializable(input, this.#options.limits.maxDepth);
     if (fault !== undefined)
       return Promise.reject(new HandleError('refused', `the input of a new "${kind.name}": ${fault}`));
-    return this.#createInstance(kind, { handle, key, principal: ownerOfKey(kind, key, caller) }, input, caller, []);
+    const principal = ownerOfKey(kind, key, caller);
+    return this.#createInstance(kind, { handle, key, principal, inbox }, input, caller, []);
+  }
+
+  /** Returns the messages that a stored instance has taken. See {@link OwnInstances}. */
+  async inboxOf(entry: HandleRecord): Promise<HandleRecord['inbox']> {
+    const { snapshot } = (await this.#options.store.load(entry.id)) ?? {};
+    return snapshot && readStored(snapshot.data, handleAddress(entry)).inbox;
   }
 
   /** Serves an operation on an instance of this node. See {@link OwnInstances}. */
@@ -226,8 +244,8 @@ export class Handles implements OwnInstances {
     }
   }
 
-  checkEvent({ events }: MachineKind, event: HandleEvent, { isProgram }: Caller): void {
-    const listed = isProgram && !event.type.startsWith('xstate.') ? [event.type] : events;
+  checkEvent({ events }: MachineKind, event: HandleEvent, { isProgram, isInstance }: Caller): void {
+    const listed = (isProgram || isInstance) && !event.type.startsWith('xstate.') ? [event.type] : events;
     const fault = faultOfEvent(event, listed, this.#options.limits.maxDepth);
     if (fault !== undefined) throw new HandleError('refused', fault);
   }
@@ -390,20 +408,29 @@ export class Handles implements OwnInstances {
   }
 
   /**
-   * Takes a message of another instance, which it may have taken before. Resolves when its result is durable.
+   * Delivers a message to an instance, which may have taken it before. Resolves when its result is durable.
    *
-   * @throws {HandleError}
+   * @throws {HandleError | Error}
    */
-  async #receive({ sender, seq, to, body, hops }: OutMessage): Promise<void> {
+  async #deliver(message: OutMessage): Promise<void> {
+    const { to } = message;
     if (to.kind !== 'instance') throw unknownHandle(to.name);
-    const { type, ...data } = body;
-    const event = { type: String(type), data };
-    const message = { from: { sender: sender.handle, seq }, hops };
-    const by: Caller = { principal: `${sender.machine}/${sender.handle}`, ctx: undefined, isProgram: true };
     const kind = this.#machines.kindOf(to.machine);
-    if (isKeyed(kind)) return void (await this.#keyed.call(kind, to.key, { type: 'event', event, message }, by));
-    const entry = this.#find(to.machine, to.key, { principal: sender.principal, ctx: undefined });
-    await this.#call(entry, { type: 'event', event, key: undefined, message }, by);
+    if (!isKeyed(kind)) return this.#mail.deliver(message, to.machine, to.key);
+    await this.#keyed.call(kind, to.key, takenAs(message), callerOf(message));
+  }
+
+  /** Takes a message for an instance with a handle, at the node that owns it. @throws {HandleError} */
+  async #take(message: OutMessage): Promise<void> {
+    const { to, sender } = message;
+    if (to.kind !== 'instance') throw unknownHandle(to.name);
+    // An instance that several principals share has no owner among them: it tells whom its chart names.
+    const shared = this.isShared(sender.machine) ? this.#directory.entry(actorId(to.machine, to.key)) : undefined;
+    const { principal } = shared ?? sender;
+    const entry = this.#find(to.machine, to.key, { principal, ctx: undefined });
+    const [taken, caller] = [takenAs(message), callerOf(message)];
+    this.checkEvent(this.#machines.kindOf(to.machine), taken.event, caller);
+    await this.#call(entry, { ...taken, key: undefined }, caller);
   }
 
   /** Sends an event to the sender of a message that was not delivered; undefined if it has ended. */
@@ -598,6 +625,20 @@ export class Handles implements OwnInstances {
       return undefined;
     }
   }
+}
+
+/** The event of a message, as its receiver takes it. */
+function takenAs({ sender, seq, body, hops }: OutMessage): Extract<KeyedOperation, { readonly type: 'event' }> {
+  const { type, ...data } = body;
+  return {
+    type: 'event',
+    event: { type: String(type), data },
+    message: { from: { sender: sender.handle, seq }, hops },
+  };
+}
+
+function callerOf({ sender }: OutMessage): Caller {
+  return { principal: principalOf(sender), ctx: undefined, isInstance: true };
 }
 
 /** The same caller, whose client is not asked. */

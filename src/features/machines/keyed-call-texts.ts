@@ -9,10 +9,13 @@ import { MovedElsewhere } from './load-instance.ts';
 import type { Caller } from './machine-definition.ts';
 
 /** The client of a caller cannot be asked at another node. */
-export function callInText({ caller: { principal, ctx, inView, isProgram, ...more }, ...call }: KeyedCall): JsonObject {
+export function callInText({
+  caller: { principal, ctx, inView, isProgram, isInstance, ...more },
+  ...call
+}: KeyedCall): JsonObject {
   const auth = more.auth ?? ctx?.auth;
   const session = more.session ?? ctx?.session?.id;
-  return { call: toText({ ...call, caller: { principal, auth, session, inView, isProgram } }) };
+  return { call: toText({ ...call, caller: { principal, auth, session, inView, isProgram, isInstance } }) };
 }
 
 /** @throws {TypeError | StoreError} for what {@link callInText} has not made */
@@ -26,10 +29,11 @@ export function readCall({ call }: JsonObject): KeyedCall {
   throw new TypeError('expected a call on the instance of a key');
 }
 
-function callerIn({ principal, auth, session, inView, isProgram }: JsonObject): Caller {
+function callerIn({ principal, auth, session, inView, isProgram, isInstance }: JsonObject): Caller {
   return {
     ...{ principal: String(principal), ctx: undefined, auth: isAuth(auth) ? restoredAuth(auth) : undefined },
     ...{ session: textIn(session), inView: inView === true, isProgram: isProgram === true },
+    isInstance: isInstance === true,
   };
 }
 
@@ -58,10 +62,17 @@ export function errorInText(error: HandleError): JsonObject {
   return { error: toText({ reason, message, next, tools, incident, unserved }) };
 }
 
+/** The error of {@link errorInText}; undefined for another answer. */
+export function errorFromText(value: JsonValue): HandleError | undefined {
+  const { error } = isJsonObject(value) ? value : {};
+  return typeof error === 'string' ? errorIn(fromText(error, 'the error of another node')) : undefined;
+}
+
 /** @throws {HandleError} that the call has thrown; another error for what neither of the two functions has made */
 export function answerFromText(value: JsonValue): KeyedAnswer {
-  const { answer, error } = isJsonObject(value) ? value : {};
-  if (typeof error === 'string') throw errorIn(fromText(error, 'the error of another node'));
+  const error = errorFromText(value);
+  if (error) throw error;
+  const { answer } = isJsonObject(value) ? value : {};
   const read: unknown = fromText(String(answer), 'the answer of another node');
   if (isView(read) || isProblems(read)) return read;
   throw new TypeError('expected the instance of a key');

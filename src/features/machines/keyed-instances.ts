@@ -38,7 +38,16 @@ export interface OwnInstances {
     key: string | undefined,
   ): Promise<KeyedAnswer>;
   /** Creates an instance. It is in the directory when this returns, and durable when it resolves. @throws {HandleError} */
-  createOf(kind: KeyedMachine, handle: string, key: string, input: JsonObject, caller: Caller): Promise<HandleView>;
+  createOf(
+    kind: KeyedMachine,
+    handle: string,
+    key: string,
+    input: JsonObject,
+    caller: Caller,
+    inbox: HandleRecord['inbox'],
+  ): Promise<HandleView>;
+  /** The messages that a stored instance has taken. @throws {StoreError} */
+  inboxOf(entry: HandleRecord): Promise<HandleRecord['inbox']>;
   /** @throws {HandleError} for an event that no caller, or not this one, may send */
   checkEvent(kind: MachineKind, event: HandleEvent, caller: Caller): void;
 }
@@ -155,7 +164,27 @@ export class KeyedInstances {
       );
     if (entry && operation.type !== 'create' && !(isOver && operation.type === 'event'))
       return own.callOn(entry, operation, caller, reply);
+    if (entry && operation.type === 'event' && operation.message)
+      return this.#afterEnd(kind, key, operation, caller, entry);
     return this.#begin(kind, key, operation, caller, reply, entry);
+  }
+
+  /** A message may be the last one that an ended instance has taken. Any other begins a new instance. */
+  async #afterEnd(
+    kind: KeyedMachine,
+    key: string,
+    operation: Extract<KeyedOperation, { readonly type: 'event' }>,
+    caller: Caller,
+    ended: HandleRecord,
+  ): Promise<KeyedAnswer> {
+    try {
+      return await this.#options.own.callOn(ended, operation, caller, undefined);
+    } catch (error) {
+      if (!(error instanceof HandleError) || error.reason !== 'ended') throw error;
+      const isThere = this.#options.directory.entry(ended.id) === ended;
+      if (!isThere) return this.#run(kind, key, operation, caller, undefined);
+      return this.#begin(kind, key, operation, caller, undefined, ended);
+    }
   }
 
   /** The record of a key's instance; undefined if there is none, or its time is over. */
@@ -200,8 +229,11 @@ export class KeyedInstances {
       const why = refusalOf(snapshot, eventFor(kind, event, caller));
       if (why !== undefined) throw new HandleError('refused', why, { next });
     }
+    // The new instance recognizes what the earlier one has taken.
+    const inbox = ended && (await own.inboxOf(ended));
+    if (ended && directory.entry(ended.id) !== ended) return this.#run(kind, key, operation, caller, reply);
     if (ended) directory.replace(ended);
-    const created = own.createOf(kind, handle, key, input, caller);
+    const created = own.createOf(kind, handle, key, input, caller, inbox);
     const entry = directory.entry(actorId(name, handle));
     if (operation.type === 'create' || !entry) return created;
     // The first in the mailbox: other calls of this key may come before the instance is durable.
@@ -252,7 +284,7 @@ function keyOf(kind: Pick<KeyedMachine, 'keyed' | 'name'>, address: string | und
       throw new HandleError('refused', `${keyed.argument ?? 'key'}: ${messageOf(error)}`);
     }
   }
-  if (caller.isProgram || caller.inView) {
+  if (caller.isProgram || caller.isInstance || caller.inView) {
     const isKey =
       address !== undefined && address !== '' && (keyed.kind !== 'session' || cellIn(address) !== undefined);
     if (!isKey) throw unknownKey(name);
@@ -298,7 +330,7 @@ function ownKey({ keyed, name }: Pick<KeyedMachine, 'keyed' | 'name'>, caller: C
 /** The principal to which an instance counts. */
 export function ownerOfKey({ keyed: { kind }, name }: KeyedMachine, key: string, caller: Caller): string {
   if (kind === 'principal') return key;
-  if (kind === 'session') return caller.isProgram ? ANONYMOUS : caller.principal;
+  if (kind === 'session') return caller.isProgram || caller.isInstance ? ANONYMOUS : caller.principal;
   return kind === 'tenant' ? tenantOwner(key) : sharedOwner(name);
 }
 

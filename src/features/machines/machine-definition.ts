@@ -21,6 +21,8 @@ export interface Caller {
   readonly session?: string | undefined;
   /** True for the program itself: it needs no role, and may send every event of the chart. */
   readonly isProgram?: boolean;
+  /** True for another instance, whose message it is: it may send every event of the chart, and names the key. It has a role as others have. */
+  readonly isInstance?: boolean;
 }
 
 /** The caller who creates the instance of a key. */

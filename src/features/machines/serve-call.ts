@@ -40,6 +40,10 @@ export function serveCall(
   const { hosted, messages, schedules } = activation;
   const { caller } = call;
   const refused = (refusal: HandleError): ServedCall => ({ call, answer: { refusal }, turn, events: [] });
+  const { message, slot } = call.type === 'event' ? call : {};
+  // A repetition counts as taken, whatever has become of the role of its sender.
+  if (message?.from && messages.hasTaken(message.from.sender, message.from.seq))
+    return { call, answer: { view: viewAt(turn, NO_RIGHT) }, turn, events: [] };
   // Decided here and now: nothing can change between this and the event.
   const role = roleOf(kind, entry, caller, hosted.snapshot, host);
   if (!role) return refused(unknownKey(kind.name));
@@ -51,8 +55,6 @@ export function serveCall(
     entry.status = 'ended';
     return { call, answer: { view: viewAt(turn + 1, role) }, turn: turn + 1, events: [{ type: ENDED }] };
   }
-  const { message, slot } = call;
-  if (message?.from && messages.hasTaken(message.from.sender, message.from.seq)) return unchanged();
   if (slot && !(entry.status === 'active' && schedules.take(slot))) return unchanged();
   if (entry.status !== 'active') return refused(isOver(entry, hosted.snapshot.value));
   const { type } = call.event;
@@ -89,13 +91,13 @@ export function serveCall(
   };
 }
 
-/** The event as the machine receives it: one of an instance that several callers share names its sender. */
+/** The event as the machine receives it: a message, and one of an instance that several callers share, names its sender. */
 export function eventFor(
   { keyed }: Pick<MachineKind, 'keyed'>,
   { type, data }: HandleEvent,
-  { principal }: Pick<Caller, 'principal'>,
+  { principal, isInstance }: Pick<Caller, 'principal' | 'isInstance'>,
 ): AnyEventObject {
-  return keyed ? { ...data, by: principal, type } : { ...data, type };
+  return keyed || isInstance ? { ...data, by: principal, type } : { ...data, type };
 }
 
 /** The error for an event that a caller's role does not include. */

@@ -13,20 +13,23 @@ const MOST_SENDERS = 1_000;
 export class InstanceMessages {
   readonly #maxDepth: number;
   #written: NewMessage[] = [];
+  readonly #first: number;
   #sent: number;
   readonly #inbox: Map<string, number>;
   /** The length of the chain of messages that has led to the current event; 0 for an event that no message has led to. */
   hops = 0;
 
-  constructor({ sent = 0, inbox = {} }: Pick<StoredInstance, 'sent' | 'inbox'> = {}, maxDepth: number) {
+  /** @param first the number below that of its first message */
+  constructor({ sent, inbox = {} }: Pick<StoredInstance, 'sent' | 'inbox'>, first: number, maxDepth: number) {
     this.#maxDepth = maxDepth;
-    this.#sent = sent;
+    this.#first = first;
+    this.#sent = sent ?? first;
     this.#inbox = new Map(Object.entries(inbox));
   }
 
   /** The number of the last message; undefined before the first one. */
   get sent(): number | undefined {
-    return this.#sent > 0 ? this.#sent : undefined;
+    return this.#sent > this.#first ? this.#sent : undefined;
   }
 
   get inbox(): Readonly<Record<string, number>> | undefined {

@@ -32,6 +32,8 @@ export interface OutMessage {
 export interface Sender {
   readonly machine: string;
   readonly handle: string;
+  /** Its key, if it has one. */
+  readonly key?: string | undefined;
   /** Its owner. */
   readonly principal: string;
 }
@@ -60,7 +62,7 @@ export function written(
   { seq, to, body, hops }: NewMessage,
   at: number,
 ): { readonly message: OutMessage; readonly row: Write } {
-  const data = toText({ to, body, hops, at });
+  const data = toText({ to, body, hops, at, key: sender.key });
   return {
     message: { id: messageId(sender, seq), sender, seq, to, body, hops, at, length: data.length },
     row: { type: 'event', actor, stream: streamOf(to), seq, kind: to.kind, data },
@@ -89,9 +91,10 @@ export function messagesIn(sender: Sender, rows: readonly JournalEvent[]): reado
 function messageOfRow(sender: Sender, { seq, stream, data }: JournalEvent): OutMessage {
   const value = fromText(data, stream);
   if (isObject(value)) {
-    const { to, body, hops, at } = value;
+    const { to, body, hops, at, key } = value;
+    const from = { ...sender, key: typeof key === 'string' ? key : undefined };
     if (isTarget(to) && isJsonObject(body) && typeof hops === 'number' && typeof at === 'number')
-      return { id: messageId(sender, seq), sender, seq, to, body, hops, at, length: data.length };
+      return { id: messageId(sender, seq), sender: from, seq, to, body, hops, at, length: data.length };
   }
   throw new StoreError('corrupt', `${stream}: expected a message, got ${data.slice(0, 80)}`);
 }
@@ -102,6 +105,18 @@ export function isTarget(value: unknown): value is MessageTarget {
   const { kind, machine, key, name, by } = value;
   if (kind === 'instance') return typeof machine === 'string' && typeof key === 'string';
   return kind === 'topic' && typeof name === 'string' && (by === undefined || typeof by === 'string');
+}
+
+/** Returns whether a value is a sender. */
+export function isSender(value: unknown): value is Sender {
+  if (!isObject(value)) return false;
+  const { machine, handle, key, principal } = value;
+  return [machine, handle, principal, key ?? ''].every((part) => typeof part === 'string');
+}
+
+/** The principal of a message: its sender, as events (`by`) and roles name it. */
+export function principalOf({ machine, handle, key }: Sender): string {
+  return `${machine}/${key ?? handle}`;
 }
 
 /** Names a target in a sentence. A handle is shortened, because its id may be its only protection. */

@@ -11,6 +11,7 @@ import { HandleError } from '../handle-error.ts';
 import { actorId, type HandleRecord } from '../handle-record.ts';
 import { TooLarge } from '../serializable.ts';
 import {
+  isSender,
   isTarget,
   type MessageTarget,
   messagesIn,
@@ -212,8 +213,8 @@ export class Outboxes {
   }
 }
 
-function senderOf({ name, handle, principal }: HandleRecord): Sender {
-  return { machine: name, handle, principal };
+function senderOf({ name, handle, key, principal }: HandleRecord): Sender {
+  return { machine: name, handle, key, principal };
 }
 
 /** The message of a dead letter, as an operator reads it, and from which it is delivered again. */
@@ -233,10 +234,6 @@ export function messageOfLetter({ mail, incident, at }: DeadLetter): OutMessage 
   const { to, body, sender } = value;
   if (!isTarget(to) || !isObject(body) || !isSender(sender)) return undefined;
   return { id: incident, sender, seq: 0, to, body: body as JsonObject, hops: 1, at, length: mail.length };
-}
-
-function isSender(value: unknown): value is Sender {
-  return isObject(value) && [value.machine, value.handle, value.principal].every((part) => typeof part === 'string');
 }
 
 /** Runs a bounded number of jobs at a time, in the order in which they came. */

@@ -106,3 +106,29 @@ export const orderKind = (more: Partial<MachineKind> = {}): MachineKind => ({
   ...{ events: ['order', 'many', 'bad', 'to', 'throw', 'finish'], view: (snapshot) => snapshot.context },
   ...more,
 });
+
+/** A machine that answers each event of another of its kind with as many events. */
+export function echoKind(times: number): MachineKind {
+  const machine = setup({
+    types: {
+      context: {} as { seen: number; other: string; failed: number },
+      events: {} as { type: 'meet'; other: string } | { type: 'echo' } | { type: 'tell.failed' },
+    },
+    actions: {
+      answer: tell('echo', ({ context }) => context.other, { type: 'echo' }),
+    },
+  }).createMachine({
+    context: { seen: 0, other: '', failed: 0 },
+    on: {
+      meet: { actions: assign({ other: ({ event }) => event.other }) },
+      echo: {
+        actions: [
+          assign({ seen: ({ context }) => context.seen + 1 }),
+          ...Array.from({ length: times }, () => 'answer' as const),
+        ],
+      },
+      'tell.failed': { actions: assign({ failed: ({ context }) => context.failed + 1 }) },
+    },
+  });
+  return { name: 'echo', machine, version: '1', events: ['meet', 'echo'], view: (snapshot) => snapshot.context };
+}

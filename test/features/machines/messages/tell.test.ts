@@ -1,5 +1,6 @@
 /** Messages between instances of one process: what an action of `tell` sends, in which order, and what becomes of it. */
 import * as assert from 'uvu/assert';
+import type { Limits } from '../../../../src/core/kernel/limits.ts';
 import { isObject, type JsonValue } from '../../../../src/core/protocol/json.ts';
 import type { Write } from '../../../../src/core/store/store.ts';
 import { replay } from '../../../../src/features/machines/event-history.ts';
@@ -8,7 +9,7 @@ import { settled } from '../../../../src/testing/simulated-clock.ts';
 import { suite } from '../../../harness/door.ts';
 import { rejection } from '../../../harness/results.ts';
 import { ALICE, BOB, Disk, disk, type Stage, stage } from '../support.ts';
-import { orderKind, stockKind } from './stock.ts';
+import { echoKind, orderKind, stockKind } from './stock.ts';
 
 const test = suite('messages between machines');
 
@@ -227,4 +228,47 @@ test('a message that nothing accepts in time is a dead letter', async () => {
   store.rejects = undefined;
   await at.clock.advance(20_000);
   assert.equal(await taken(at, at.stock), { taken: [] });
+});
+
+/** Two machines that answer each other, after an event of each. */
+async function echoes(times: number, limits: Partial<Limits>) {
+  const at = await stage([echoKind(times)], { store: disk(), limits });
+  const [one = '', two = ''] = [
+    (await at.handles.create('echo', {}, ALICE)).handle,
+    (await at.handles.create('echo', {}, ALICE)).handle,
+  ];
+  const seen = async () => {
+    const views = await Promise.all([one, two].map((id) => at.handles.get('echo', id, ALICE)));
+    return views.map(({ view }) => (isObject(view) ? Number(view.seen) : 0));
+  };
+  await at.handles.send('echo', two, { type: 'meet', data: { other: one } }, ALICE);
+  await at.handles.send('echo', one, { type: 'meet', data: { other: two } }, ALICE);
+  for (const id of [one, two]) await at.handles.send('echo', id, { type: 'echo', data: {} }, ALICE);
+  return { ...at, one, two, seen };
+}
+
+test('R-60: machines that tell each other in a circle end after 32 messages, in a dead letter', async () => {
+  const at = await echoes(1, {});
+  await at.clock.advance(10_000);
+  // Each of the two events begins a chain, which goes back and forth.
+  const [one = 0, two = 0] = await at.seen();
+  assert.is(one + two, 2 + 2 * 32);
+  const letters = await at.store.deadLetters(10);
+  assert.equal(
+    letters.map(({ error }) => error.split(':')[0]),
+    ['hops', 'hops'],
+  );
+});
+
+test('R-60: machines that answer each message with two flood nothing: outboxes stay within their limit, and end', async () => {
+  const at = await echoes(2, { maxOutMessages: 20, tellMs: 60_000 });
+  for (let minute = 0; minute < 120; minute += 1) {
+    await at.clock.advance(60_000);
+    const rows = await Promise.all([at.one, at.two].map((id) => at.store.streams(`handle/echo/${id}`)));
+    const waiting = rows.flat().reduce((sum, { last, purged }) => sum + last - purged, 0);
+    assert.ok(waiting <= 40, `${waiting} messages wait`);
+    if (waiting === 0) break;
+  }
+  const [before, after] = [await at.seen(), await at.clock.advance(600_000).then(() => at.seen())];
+  assert.equal(after, before);
 });
