@@ -50,7 +50,7 @@ type OrderEvent =
   | { type: 'tell.failed'; reason: string };
 
 export const orderMachine = setup({
-  types: { context: {} as Order, events: {} as OrderEvent, input: {} as { stock: string } },
+  types: { context: {} as Order, events: {} as OrderEvent, input: {} as { stock?: string } },
   actions: {
     reserve: tell(
       'stock',
@@ -63,7 +63,7 @@ export const orderMachine = setup({
   },
 }).createMachine({
   id: 'order',
-  context: ({ input }) => ({ stock: input.stock, failed: [], ordered: 0 }),
+  context: ({ input }) => ({ stock: input.stock ?? 'tea', failed: [], ordered: 0 }),
   initial: 'open',
   states: {
     open: {

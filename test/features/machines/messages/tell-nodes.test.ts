@@ -105,13 +105,12 @@ test('R-58: a message reaches an instance of another node once and in order, als
       }
     }),
   );
-  let waiting = 1;
-  await until(() => {
-    void database.data.timers(Number.MAX_SAFE_INTEGER, 10_000).then((timers) => {
-      waiting = timers.filter(({ timer }) => timer === OUT_TIMER).length;
-    });
-    return waiting === 0;
-  }, 'empty outboxes');
+  assert.is(acknowledged.size, ORDERS);
+  const outboxes = async (): Promise<number> => {
+    const timers = await database.data.timers(Number.MAX_SAFE_INTEGER, 10_000);
+    return timers.filter(({ timer }) => timer === OUT_TIMER).length;
+  };
+  await until(async () => (await outboxes()) === 0, 'empty outboxes');
   for (const sku of ['tea', 'milk']) {
     const taken = await takenAt(one, sku);
     for (const id of orders) {

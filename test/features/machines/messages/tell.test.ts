@@ -2,13 +2,13 @@
 import * as assert from 'uvu/assert';
 import type { Limits } from '../../../../src/core/kernel/limits.ts';
 import { isObject, type JsonValue } from '../../../../src/core/protocol/json.ts';
-import type { Write } from '../../../../src/core/store/store.ts';
 import { replay } from '../../../../src/features/machines/event-history.ts';
 import { HandleError } from '../../../../src/features/machines/handle-error.ts';
 import { settled } from '../../../../src/testing/simulated-clock.ts';
 import { suite } from '../../../harness/door.ts';
 import { rejection } from '../../../harness/results.ts';
-import { ALICE, BOB, Disk, disk, type Stage, stage } from '../support.ts';
+import { ALICE, BOB, disk, type Stage, stage } from '../support.ts';
+import { DyingDisk } from './dying-disk.ts';
 import { echoKind, orderKind, stockKind } from './stock.ts';
 
 const test = suite('messages between machines');
@@ -43,29 +43,6 @@ test('a message is delivered when its turn is durable, and not at all if the sto
   await at.clock.advance(5_000);
   assert.equal(await taken(at, at.stock), { taken: [] });
 });
-
-/** A disk whose process dies at one of its writes: before the batch is stored, or after it. */
-class DyingDisk extends Disk {
-  #left: number;
-  readonly #stores: boolean;
-
-  constructor(at: number, stores: boolean) {
-    super();
-    this.#left = at;
-    this.#stores = stores;
-  }
-
-  get dead(): boolean {
-    return this.#left < 0;
-  }
-
-  override write(writes: readonly Write[]): Promise<void> {
-    this.#left -= 1;
-    if (this.#left >= 0) return super.write(writes);
-    if (this.#left === -1 && this.#stores) void super.write(writes);
-    return new Promise(() => {});
-  }
-}
 
 test('R-58: a process that dies before or after any of its writes loses no message, repeats none and reorders none', async () => {
   let runs = 0;
