@@ -121,7 +121,7 @@ if (isBuilt) {
       assert.match(await textOf(process.execPath, files), /^\(?value\b[\s)]*=> ?value ?\* ?2$/);
     });
 
-  test('a package of the same workspace may be TypeScript', async () => {
+  test.full('a package of the same workspace may be TypeScript', async () => {
     const tree = new Tree({
       'server.ts': `import { twice } from '@work/twice';\nimport { createServer } from '${TROUPE}';
 const server = createServer({ name: 'typed', version: '1.0.0' });

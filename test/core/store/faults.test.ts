@@ -169,22 +169,25 @@ function hasOpen(path: string): boolean {
   });
 }
 
-test('a store that waits until another process closes its file does not report that process as crashed', async () => {
-  const at = folder();
-  const first = program(['obey', at.path]);
-  assert.is(await first.line(), 'open');
-  const second = sqlite(join(at.path, 'store.db'), { lockMs: 20_000 });
-  const waiting = host();
-  const opening = second.open(waiting);
-  await until(() => hasOpen(join(at.path, 'store.db')), 'the second store to have the file open');
-  await elapse(100, 'it waits for the lock');
-  assert.is(await told(first, 'close'), 'closed');
-  await first.ended;
-  await opening;
-  assert.equal(waiting.lines, []);
-  await second.close();
-  at.remove();
-});
+test.full(
+  'a store that waits until another process closes its file does not report that process as crashed',
+  async () => {
+    const at = folder();
+    const first = program(['obey', at.path]);
+    assert.is(await first.line(), 'open');
+    const second = sqlite(join(at.path, 'store.db'), { lockMs: 20_000 });
+    const waiting = host();
+    const opening = second.open(waiting);
+    await until(() => hasOpen(join(at.path, 'store.db')), 'the second store to have the file open');
+    await elapse(100, 'it waits for the lock');
+    assert.is(await told(first, 'close'), 'closed');
+    await first.ended;
+    await opening;
+    assert.equal(waiting.lines, []);
+    await second.close();
+    at.remove();
+  },
+);
 
 test('a file has one owner, which is named to others; other users cannot read its files', async () => {
   const at = folder();
