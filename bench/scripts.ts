@@ -168,7 +168,9 @@ async function waiting(): Promise<void> {
     ),
   );
   const code = 'for (let page = 1; page < 4; page++) await shop.list({ page }); await sleep(3_600_000); return 1;';
-  const begin = (at: number): Promise<unknown> | undefined => clients[at % CALLERS]?.call('run_code', { code });
+  // The same script would name the run that waits already.
+  const begin = (at: number): Promise<unknown> | undefined =>
+    clients[at % CALLERS]?.call('run_code', { code: `${code} // ${at}` });
   await Promise.all(clients.map((_, at) => begin(at)));
   const before = heap();
   const ms = await timed(async () => {

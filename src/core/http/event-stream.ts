@@ -55,8 +55,8 @@ export class EventStream {
   /** Time at which the last reader left, in milliseconds of the server's clock; undefined while there is a reader. */
   unreadSince: number | undefined;
   readonly #resumable: Resumable | undefined;
-  /** Reports that the reader is slow, or that it has caught up. */
-  readonly #pace: (slow: boolean) => void;
+  /** Reports that the reader is slow, or that it has caught up. Undefined once it is finished: it would keep the whole request in memory. */
+  #pace: ((slow: boolean) => void) | undefined;
   #response: HttpResponse | undefined;
   #slow = false;
   #abandoned = false;
@@ -167,6 +167,7 @@ export class EventStream {
     this.delivered = response !== undefined;
     this.unreadSince = now;
     response?.end();
+    if (!this.#slow) this.#pace = undefined;
   }
 
   /** Ends the response and asks its client to reconnect, if it can. */
@@ -267,12 +268,13 @@ export class EventStream {
 
   /** The reader is slow, or has caught up. */
   protected report(slow: boolean): void {
-    this.#pace(slow);
+    this.#pace?.(slow);
   }
 
   #setPace(slow: boolean): void {
     if (slow === this.#slow) return;
     this.#slow = slow;
     this.report(slow);
+    if (this.finished && !slow) this.#pace = undefined;
   }
 }
