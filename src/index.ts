@@ -170,10 +170,13 @@ export {
   type MachineOptions,
 } from './features/machines/define-machine.ts';
 export { fromSteps, type StepsScope } from './features/machines/durable-steps.ts';
-export type { Migrated, OldInstance } from './features/machines/machine-definition.ts';
+export type { HandleView } from './features/machines/handle-messages.ts';
+export type { CreateOption, MachineKey, RoleOptions, RolesOption } from './features/machines/key-options.ts';
+export type { KeyHolder, Migrated, OldInstance, SendOptions } from './features/machines/machine-definition.ts';
 export type { EventSchemas, InstanceData } from './features/machines/machine-types.ts';
 export { type MessageBody, tell } from './features/machines/messages/tell.ts';
 export type { MachineRegistration } from './features/machines/registered-machines.ts';
+export type { RoleQuery } from './features/machines/role-types.ts';
 export type {
   InputRequired,
   Introduction,

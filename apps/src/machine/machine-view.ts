@@ -19,7 +19,7 @@ const MAX_SENTENCE = 500;
 
 /** @param say says a sentence to readers of the screen */
 export function machineView(view: Connection, definition: MachinePage, say: (sentence: string) => void): HTMLElement {
-  const { machine, states, events, answer, get } = definition;
+  const { machine, states, events, answer, get, address } = definition;
   const title = useTexts(definition.texts, definition.translations, view.host.locale) ?? definition.title;
   document.title = title;
   let instance: Instance | undefined;
@@ -35,9 +35,7 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
   const drawn = document.querySelector('svg');
   const chart = chartPart(states, drawn, new Map(events.map(({ name, title: own }) => [name, own])));
   const timers = timersPart();
-  const actions = actionsPart(events, ({ tool, fixed }, values) =>
-    act(tool, { handle: instance?.handle, ...fixed, ...values }),
-  );
+  const actions = actionsPart(events, ({ tool, fixed }, values) => act(tool, { ...addressed(), ...fixed, ...values }));
   const questions = questionsPart(
     view,
     (id, action, content) => act(answer, { id: uri(), answers: { [id]: { action, content } } }),
@@ -57,8 +55,8 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
   );
   new ResizeObserver(() => chart.fit(article.clientWidth)).observe(article);
 
-  view.on('input', ({ handle }) => {
-    named = handle;
+  view.on('input', (args) => {
+    named = args[address];
   });
   view.on('result', open);
   setTimeout(() => !instance && note.hidden && tell(word('notSent')), LATE_MS);
@@ -67,7 +65,11 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
   return article;
 
   function uri(): string {
-    return definition.uri.replace('{handle}', instance?.handle ?? String(named));
+    return definition.uri.replace('{handle}', () => encodeURIComponent(instance?.handle ?? String(named)));
+  }
+
+  function addressed(): Members {
+    return address === '' ? {} : { [address]: instance?.handle };
   }
 
   /**
@@ -118,9 +120,7 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
    */
   async function again(): Promise<void> {
     try {
-      const result = await (wasWatched
-        ? view.call(definition.watch, { uri: uri() })
-        : view.call(get, { handle: instance?.handle }));
+      const result = await (wasWatched ? view.call(definition.watch, { uri: uri() }) : view.call(get, addressed()));
       const found = instanceIn(result);
       if (isGone(result)) return showGone();
       if (!found) return tell(refusalOf(result), true);

@@ -140,6 +140,8 @@ export interface ElementAccess {
   /** Further rules, which hide it from no caller: lists do not ask them. */
   readonly rules?: readonly NamedRule[] | undefined;
   readonly machine?: GuardedElement['machine'];
+  /** The cell whose owner serves a use of it; undefined for one that its arguments and its caller do not decide. */
+  cellOf?(args: Readonly<Record<string, unknown>>, request: Pick<RequestView, 'client' | 'auth'>): number | undefined;
   /** True if the element does not exist for the caller of a request. Asked before any rule. */
   hiddenFrom?(request: RequestView): boolean;
   /** More scopes, which depend on the arguments of a call. */

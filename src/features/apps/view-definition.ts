@@ -27,6 +27,8 @@ export interface MachinePage extends Common {
   /** The name of the tool that shows an instance, for hosts that proxy neither `watch` nor reads. */
   readonly get: string;
   /** The template of the address of an instance: `troupe://order/{handle}`. */
+  /** The argument of the tools that has the handle, or the key in its place; the empty text if they take none. */
+  readonly address: string;
   readonly uri: string;
 }
 

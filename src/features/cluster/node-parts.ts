@@ -7,7 +7,7 @@ import type { ClusterNode } from './cluster-node.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import { LinkedCalls } from './linked-calls.ts';
 import type { ClusterParts } from './node-links.ts';
-import { PlacedRequests } from './placed-requests.ts';
+import { cellOfUri, PlacedRequests } from './placed-requests.ts';
 import { RemoteChanges } from './remote-changes.ts';
 
 export interface ClusterService {
@@ -31,6 +31,7 @@ export function nodeParts(
     ...{ clock: system.clock, gatherMs: limits.gatherMs, link: links.link },
     peers: () => links.nodes,
     placeOf: (cell) => links.placeOf(cell),
+    cellOf: (uri) => cellOfUri(uri, core.elements.catalogues.tools),
   });
   links.tellOf(remote);
   const calls = new LinkedCalls({ nodes: links, clock: system.clock, limits, retained: quotas.retained });

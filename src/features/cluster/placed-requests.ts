@@ -26,11 +26,13 @@ export interface PlacedRequestsOptions {
 /** The tool that runs scripts: `resume` names a run. */
 const RUN_TOOL = 'run_code';
 /** The URI of a resource of a machine. */
-const MACHINE_URI = /^troupe:\/\/[^/]+\/([^/]+)/;
+const MACHINE_URI = /^troupe:\/\/([^/]+)\/([^/]+)/;
 
-/** The cell of the handle in the URI of a resource of a machine; undefined for any other URI. */
-export function cellOfUri(uri: string): number | undefined {
-  return cellIn(MACHINE_URI.exec(uri)?.[1] ?? '');
+/** The cell of the handle in the URI of a resource of a machine; undefined for any other URI, and for that of a key. */
+export function cellOfUri(uri: string, tools: PlacedRequestsOptions['tools']): number | undefined {
+  const [, machine, handle = ''] = MACHINE_URI.exec(uri) ?? [];
+  const cell = cellIn(handle);
+  return cell === undefined || tools.get(`${machine}_get`)?.access?.cellOf ? undefined : cell;
 }
 
 export class PlacedRequests implements RequestPlacement {
@@ -64,7 +66,7 @@ export class PlacedRequests implements RequestPlacement {
       case 'tools/call':
         return this.#cellOfCall(request, operation);
       case 'resources/read':
-        return cellOfUri(operation.uri);
+        return cellOfUri(operation.uri, this.#options.tools);
       case 'subscriptions/listen':
         // The state of tasks is known to their owner. Every node that listens learns of changes of resources.
         return cellIn(operation.filter.tasks?.[0] ?? '');
@@ -81,11 +83,13 @@ export class PlacedRequests implements RequestPlacement {
   #cellOfCall(request: RequestView, operation: CallTool): number | undefined {
     const { name, arguments: given } = operation;
     const shown = shownResource(name, given);
-    if (shown) return cellIn(MACHINE_URI.exec(shown.uri)?.[1] ?? '');
+    if (shown) return cellOfUri(shown.uri, this.#options.tools);
     if (name === RUN_TOOL && typeof given.resume === 'string') return cellIn(given.resume);
     if (name === ANSWER_TOOL) return typeof given.id === 'string' ? cellIn(given.id) : undefined;
     const { principal } = request.client;
-    const machine = this.#options.tools.get(name)?.access?.machine;
+    const { access } = this.#options.tools.get(name) ?? {};
+    if (access?.cellOf) return access.cellOf(given, request);
+    const machine = access?.machine;
     if (machine && typeof given.handle === 'string') return cellIn(given.handle);
     const key = keyOf(request, operation, machine !== undefined);
     if (!machine && key === undefined) return undefined;

@@ -8,7 +8,6 @@ import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { ListenedResources, RemoteChange } from '../../core/messages/remote-change.ts';
 import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
-import { cellOfUri } from './placed-requests.ts';
 
 interface RemoteChangesOptions {
   readonly clock: Clock;
@@ -18,6 +17,8 @@ interface RemoteChangesOptions {
   /** All other nodes that are not fenced. */
   peers(): Iterable<string>;
   placeOf(cell: number): CellPlace;
+  /** The cell of a resource; undefined for one of which all nodes tell each other. */
+  cellOf(uri: string): number | undefined;
 }
 
 /** A resource that has listeners at this node. */
@@ -72,7 +73,7 @@ export class RemoteChanges implements ListenedResources {
   }
 
   listened(uri: string): void {
-    const resource: ListenedResource = { cell: cellOfUri(uri), asked: undefined, waits: false };
+    const resource: ListenedResource = { cell: this.#options.cellOf(uri), asked: undefined, waits: false };
     this.#listened.set(uri, resource);
     this.#ask(uri, resource);
   }
@@ -175,7 +176,7 @@ export class RemoteChanges implements ListenedResources {
 
   #publish(change: RemoteChange): void {
     const uri = change.type === 'resource updated' ? change.uri : '';
-    if (cellOfUri(uri) === undefined) {
+    if (this.#options.cellOf(uri) === undefined) {
       for (const node of this.#options.peers()) this.#collect(node, change);
       return;
     }

@@ -265,7 +265,7 @@ export function isKeyed(kind: MachineKind): kind is KeyedMachine {
 }
 
 /** The handle of a key. A session's key is a handle itself, because the id of a session is secret. */
-function handleIn({ name, keyed: { kind } }: KeyedMachine, key: string): string {
+export function handleIn({ name, keyed: { kind } }: Pick<KeyedMachine, 'keyed' | 'name'>, key: string): string {
   return kind === 'session' ? key : handleOfKey(name, kind, key);
 }
 

@@ -102,9 +102,7 @@ class Manual {
       `# ${oneLine(title)}`,
       '',
       ...(description === undefined ? [] : [description, '']),
-      `1. ${this.#call('create')} creates an instance and returns its handle. Keep it.`,
-      '2. Pass the handle to each further call. The answer has the state, and in `accepts` the events that it accepts next: send no other.',
-      `3. ${this.#call('get')} shows the state again, ${this.#call('list')} lists your instances, ${this.#call('end')} ends one for good.`,
+      ...this.#use(),
       '',
       'If an instance asks something, the server asks the user itself: do not answer in their place.',
       '',
@@ -112,6 +110,26 @@ class Manual {
       '',
       ...[this.#chart, ...states].flatMap((node) => this.#state(node)),
     ].join('\n');
+  }
+
+  /** Explains how to find an instance, and what to do with it. */
+  #use(): readonly string[] {
+    const { key, create = 'event' } = this.#definition;
+    const next = 'The answer has the state, and in `accepts` the events that it accepts next: send no other.';
+    if (key === undefined)
+      return [
+        `1. ${this.#call('create')} creates an instance and returns its handle. Keep it.`,
+        `2. Pass the handle to each further call. ${next}`,
+        `3. ${this.#call('get')} shows the state again, ${this.#call('list')} lists your instances, ${this.#call('end')} ends one for good.`,
+      ];
+    const named =
+      typeof key === 'string' ? `There is one for each ${key}` : `The argument ${code(key.argument)} names it`;
+    const begins = create === 'create' ? `${this.#call('create')} creates it` : 'its first event creates it';
+    return [
+      `1. ${named}; others may use it, too. If it is absent, ${begins}.`,
+      `2. ${next}`,
+      `3. ${this.#call('get')} shows the state again, ${this.#call('end')} ends it for good.`,
+    ];
   }
 
   /** The section of a state; none for one in which nothing can happen. */

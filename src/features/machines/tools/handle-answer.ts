@@ -48,6 +48,8 @@ export function liveData({
 }: LiveHandle): JsonObject & { readonly version: number } {
   return {
     ...viewData(view),
+    // A view knows its instance by one name.
+    ...(view.key === undefined ? {} : { handle: view.key }),
     version: view.version,
     asks: asks.map((ask) => ({ ...ask })),
     timers: timers.map((timer) => ({ ...timer })),

@@ -5,7 +5,7 @@ import type { LiveReader } from '../../../core/execution/execution.ts';
 import type { ChartNode } from '../../../core/kernel/charts/chart-node.ts';
 import { pathsIn } from '../../../core/kernel/charts/paths.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import type { ElementAccess } from '../../../core/messages/authorization-rule.ts';
+import type { AuthorizationRule, ElementAccess } from '../../../core/messages/authorization-rule.ts';
 import type { Listed } from '../../../core/messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
 import { writeJson } from '../../../core/protocol/json-text.ts';
@@ -38,7 +38,8 @@ export function resourcesOf(
   app: MachineApp | undefined,
   keyed: KeyedKind | undefined,
 ): readonly MachineResource[] {
-  const rules = { scopes: [...scopes, ...(eventScopes.get ?? [])], allow, machine: { name, event: 'get' } };
+  const own = keyed ? listeningRule(name, handles, allow) : allow;
+  const rules = { scopes: [...scopes, ...(eventScopes.get ?? [])], allow: own, machine: { name, event: 'get' } };
   const variable = keyed ? 'key' : 'handle';
   const complete = {
     // The key of the caller itself. Who has which of the others is not listed.
@@ -107,6 +108,23 @@ export function resourcesOf(
       },
     },
   ];
+}
+
+/** The rule of a machine, and a role for each subscription: what a caller may not read, it does not learn to have changed either. */
+function listeningRule(name: string, handles: HandlesPort, allow: AuthorizationRule | undefined): AuthorizationRule {
+  return async (call, ctx) => {
+    const { method, principal, auth } = call;
+    if (method === 'resources/subscribe' || method === 'subscriptions/listen') {
+      const reader: Caller = { principal, auth, session: ctx.session?.id, ctx: undefined };
+      try {
+        await handles.get(name, String(call.arguments.key), reader);
+      } catch (error) {
+        if (error instanceof HandleError) return { hidden: true };
+        throw error;
+      }
+    }
+    return allow ? allow(call, ctx) : true;
+  };
 }
 
 /** A handle that the caller may not read counts as not found (S-04). Other failures are reported as such. */

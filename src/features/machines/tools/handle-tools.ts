@@ -1,6 +1,7 @@
 /** The tools of a machine: create, one for each event (or one for all), get, list and end. */
 import type { ToolImplementation } from '../../../core/execution/execution.ts';
 import type { ElementAccess } from '../../../core/messages/authorization-rule.ts';
+import { cellIn } from '../../../core/protocol/cell.ts';
 import type { JsonObject } from '../../../core/protocol/json.ts';
 import type { Tool, ToolAnnotations } from '../../../core/protocol/types.ts';
 import { opensPage } from '../../../core/protocol/views.ts';
@@ -10,6 +11,8 @@ import { compileOutput } from '../../../core/schema/compile-schema.ts';
 import type { CompiledSchema } from '../../../core/schema/schema.ts';
 import { compileLimits } from '../../guard/limits/call-limits.ts';
 import type { AnyMachine } from '../define-machine.ts';
+import { handleIn, type KeyedMachine, keyIfAny } from '../keyed-instances.ts';
+import type { KeyedKind } from '../machine-definition.ts';
 import type { Naming } from './handle-answer.ts';
 import {
   addressArgument,
@@ -57,7 +60,7 @@ export function toolsOf(
   };
   const tool = <Args>(does: string, what: What<Args>): CompiledTool => {
     const opens = app?.on.some((each) => each === does) ? app.page.uri : undefined;
-    return compiled(definition, does, what, opens);
+    return compiled(definition, does, what, opens, said.keyed);
   };
   const sends = single
     ? [
@@ -141,8 +144,17 @@ function namingOf(
 }
 
 /** The rules for a tool of a machine. */
-function machineAccess({ name, scopes = [], eventScopes = {}, allow }: AnyMachine, does: string): ElementAccess {
-  const access = { scopes: [...scopes, ...(ownOf(eventScopes, does) ?? [])], allow, machine: { name, event: does } };
+function machineAccess(
+  { name, scopes = [], eventScopes = {}, allow }: AnyMachine,
+  does: string,
+  keyed: KeyedKind | undefined,
+): ElementAccess {
+  const access: ElementAccess = {
+    ...(keyed && { cellOf: cellOfCalls({ name, keyed }) }),
+    scopes: [...scopes, ...(ownOf(eventScopes, does) ?? [])],
+    allow,
+    machine: { name, event: does },
+  };
   if (does !== 'send') return access;
   // One tool sends every event.
   const demands = (args: JsonObject): readonly string[] => {
@@ -150,6 +162,16 @@ function machineAccess({ name, scopes = [], eventScopes = {}, allow }: AnyMachin
     return (typeof event === 'string' ? ownOf(eventScopes, event) : undefined) ?? [];
   };
   return { ...access, demands };
+}
+
+/** The cells of calls on instances of keys. */
+function cellOfCalls(kind: Pick<KeyedMachine, 'keyed' | 'name'>): NonNullable<ElementAccess['cellOf']> {
+  return (args, { client, auth }) => {
+    const given = kind.keyed.argument === undefined ? undefined : args[kind.keyed.argument];
+    const caller = { principal: client.principal, auth, session: client.session?.id, ctx: undefined };
+    const key = keyIfAny(kind, typeof given === 'string' ? given : undefined, caller);
+    return key === undefined ? undefined : cellIn(handleIn(kind, key));
+  };
 }
 
 /** An option of one event. An event may have the name of a member that every object has, such as `toString`. */
@@ -171,12 +193,13 @@ function compiled<Args>(
   does: string,
   { description, input, output, annotations, call }: What<Args>,
   opens: string | undefined,
+  keyed: KeyedKind | undefined,
 ): CompiledTool {
   const { name, icons, timeoutMs, annotations: own, limits } = machine;
   const key = `${name}_${does}`;
   return {
     key,
-    access: machineAccess(machine, does),
+    access: machineAccess(machine, does, keyed),
     definition: {
       name: key,
       description,

@@ -67,6 +67,7 @@ export function machineApp(
     watch: WATCH_TOOL,
     answer: ANSWER_TOOL,
     get: `${name}_get`,
+    address: addressOfCalls(definition),
     uri: handleUri(name, '{handle}'),
   };
   return {
@@ -92,6 +93,11 @@ export function machineApp(
       opener: `${name}_get`,
     }),
   };
+}
+
+function addressOfCalls({ key }: AnyMachine): string {
+  if (key === undefined) return 'handle';
+  return typeof key === 'string' ? '' : key.argument;
 }
 
 /** The paths of all states, each before its children. */

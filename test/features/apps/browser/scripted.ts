@@ -20,6 +20,7 @@ const chart = readChart(orderMachine);
 
 export const DEFINITION: MachinePage = {
   kind: 'machine',
+  address: 'handle',
   server: 'shop',
   title: 'Order',
   machine: 'order',

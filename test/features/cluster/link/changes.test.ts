@@ -8,7 +8,7 @@ import { assign, createMachine } from 'xstate';
 import { z } from 'zod';
 import type { LinkNews } from '../../../../src/core/http/other-nodes.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
-import { withCell } from '../../../../src/core/protocol/cell.ts';
+import { cellIn, withCell } from '../../../../src/core/protocol/cell.ts';
 import { isObject } from '../../../../src/core/protocol/json.ts';
 import { RemoteChanges } from '../../../../src/features/cluster/remote-changes.ts';
 import { defineMachine, defineResource } from '../../../../src/index.ts';
@@ -19,6 +19,9 @@ import { suite, timeLimit } from '../../../harness/door.ts';
 import { atScale } from '../../../harness/scale.ts';
 import { type Offers, type StaticNode, staticNodes } from './static-nodes.ts';
 import { Arrivals } from './support.ts';
+
+/** The cell of a handle. */
+const cellOf = (uri: string): number | undefined => cellIn(uri.split('/')[3] ?? '');
 
 const test = suite('changes between nodes');
 timeLimit(atScale({ quick: 60_000, full: 300_000, proof: 3_600_000 }));
@@ -133,6 +136,7 @@ test('a node whose news were discarded is asked again about every resource that 
     link: { tell: (node, news) => void told.push({ node, news }), reaches: () => true },
     peers: () => ['node-b'],
     placeOf: () => ({ at: 'peer', peer: { node: 'node-b' } }),
+    cellOf,
   });
   const uris = Array.from(
     { length: 1_500 },
@@ -158,6 +162,7 @@ test('a node that begins to listen learns of an earlier change, also after thous
     link: { tell: (_, news) => void told.push(news), reaches: () => true },
     peers: () => ['node-b'],
     placeOf: () => ({ at: 'here' }),
+    cellOf,
   });
   const mailbox = changes.around({ address: 'subscriptions', send: () => {} });
   const uris = Array.from(
