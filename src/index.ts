@@ -159,6 +159,7 @@ export type {
 } from './features/events/event-definition.ts';
 export { EventError, type EventFault } from './features/events/event-error.ts';
 export type { RegisteredEvent } from './features/events/event-topics.ts';
+export type { CallbackOptions, EventServerOptions } from './features/events/events-options.ts';
 export type { AuditOptions } from './features/guard/audit/audit-options.ts';
 export type { AuditEvent, AuditQuery, AuditRecord } from './features/guard/audit/audit-record.ts';
 export type { CallLimits } from './features/guard/limits/call-limits.ts';

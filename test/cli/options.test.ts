@@ -570,6 +570,13 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
     const extensions = isObject(capabilities) ? capabilities.extensions : undefined;
     assert.ok(isObject(extensions) && 'com.example/ext' in extensions);
   },
+  async events() {
+    const payload = { type: 'object' } as const;
+    const given = createServer({ name: 'given', version: '1.0.0', events: { callbacks: { local: true } } });
+    given.event('note', { description: 'A note.', payload });
+    const { events } = await (await connect(given)).modern('events/list');
+    assert.match(JSON.stringify(events), '"webhook"');
+  },
   // What it does is tested with several nodes (test/features/cluster/nodes.test.ts).
   async cluster() {
     const options = { name: 'alone', version: '1.0.0', cluster: { listen: '127.0.0.1:0', secret: 'x'.repeat(32) } };

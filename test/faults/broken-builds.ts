@@ -12,6 +12,7 @@ import { CLIENT_SIGN_IN } from './client-sign-in.ts';
 import { CLIENT_SKILLS } from './client-skills.ts';
 import { CLIENT_TOKENS } from './client-tokens.ts';
 import { COMMAND } from './command.ts';
+import { EVENT_WEBHOOKS } from './event-webhooks.ts';
 import { EVENTS } from './events.ts';
 import { FLEET } from './fleet.ts';
 import { GATEWAY_FAULTS } from './gateway.ts';
@@ -58,6 +59,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...NODES,
   ...SIMULATION,
   ...SCHEDULES,
+  ...EVENT_WEBHOOKS,
   ...CLIENT_FAULTS,
   ...MOUNT_FAULTS,
   ...GATEWAY_FAULTS,

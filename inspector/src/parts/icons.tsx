@@ -21,6 +21,7 @@ const PATHS = {
   audit: 'M3.5 2.5h9v11h-9zM5.8 6h4.4M5.8 8.5h4.4M5.8 11h2.4',
   approval: 'M3 8.5 6.5 12 13 4',
   schedule: 'M3 4h10v9H3zM3 6.5h10M5.5 2.5v3M10.5 2.5v3M8 8.5v2l1.5 1',
+  webhook: 'M2.5 8h8M7.5 4.5 11 8l-3.5 3.5M13.5 3v10',
   run: 'M6 4 2.5 8 6 12M10 4l3.5 4-3.5 4',
   state: 'M3 3.5h10v3H3zM3 6.5h10v3H3zM3 9.5h10v3H3zM5 5h2M5 8h2M5 11h2',
   group: 'M2.5 4.5h4l1.2 1.5h5.8v6.5h-11z',

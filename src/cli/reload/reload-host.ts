@@ -47,6 +47,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   store: false,
   cluster: true,
   code: true,
+  events: true,
   watchdog: true,
   afterLateError: true,
   errors: true,

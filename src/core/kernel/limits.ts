@@ -204,6 +204,12 @@ export interface Limits {
   /** Maximum number of open streams of events (`events/stream`) of this process: in total, and for each principal except `anonymous`. */
   readonly maxEventStreams: number;
   readonly maxEventStreamsPerPrincipal: number;
+  /** Maximum number of subscriptions of webhooks: in total, and for each principal. */
+  readonly maxWebhooks: number;
+  readonly maxWebhooksPerPrincipal: number;
+  /** Milliseconds for which a webhook is subscribed if its client names none, and at most (half an hour without a durable store). */
+  readonly webhookTtlMs: number;
+  readonly maxWebhookTtlMs: number;
   /** With a durable store: milliseconds until an idle HTTP session hibernates. Its next request restores it. */
   readonly sessionSleepMs: number;
 }
@@ -300,6 +306,10 @@ export const DEFAULT_LIMITS: Limits = {
   maxTopicsPerEvent: 10_000,
   maxEventStreams: 10_000,
   maxEventStreamsPerPrincipal: 100,
+  maxWebhooks: 100_000,
+  maxWebhooksPerPrincipal: 100,
+  webhookTtlMs: 86_400_000,
+  maxWebhookTtlMs: 7 * 86_400_000,
   sessionSleepMs: 60_000,
 };
 
@@ -315,6 +325,8 @@ const ROWS: option.Rows<Limits> = {
       'stateIdleMs',
       'stateSessionIdleMs',
       'approvalKeptMs',
+      'webhookTtlMs',
+      'maxWebhookTtlMs',
     ],
     option.lifetime,
   ),

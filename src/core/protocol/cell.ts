@@ -64,7 +64,8 @@ export function cellOfActor(actor: string): number | undefined {
       actor.startsWith('question/') ||
       actor.startsWith('run/') ||
       actor.startsWith('schedule/') ||
-      actor.startsWith('hook/')
+      actor.startsWith('hook/') ||
+      actor.startsWith('webhook/')
       ? cellAt(actor, at)
       : undefined;
   return length === HASH_LENGTH + 3 && actor[at + 2] === '.' && actor.startsWith('session/')

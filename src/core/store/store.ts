@@ -15,6 +15,7 @@ export type StoredKind =
   | 'schedule'
   | 'topic'
   | 'hook'
+  | 'webhook'
   | 'server';
 
 /** One change. A batch of changes becomes durable completely or not at all. */

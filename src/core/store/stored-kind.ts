@@ -13,6 +13,7 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   topic: true,
   schedule: true,
   hook: true,
+  webhook: true,
   server: true,
 };
 

@@ -67,6 +67,8 @@ export interface EventOptions<
     | ((event: MatchedEvent<Infer<P>>, args: ArgumentsOfEvent<I>, who: EventSubscriber) => object | undefined)
     | undefined;
   readonly retain?: RetainOptions | undefined;
+  /** Events that are on their way to one webhook at once, 1 to 50. Above 1, they may arrive in another order. Default 1. */
+  readonly inFlight?: number | undefined;
   readonly meta?: JsonObject | undefined;
 }
 
@@ -92,6 +94,7 @@ export interface EventImplementation {
   readonly match: AnyEventType['match'];
   readonly shape: AnyEventType['shape'];
   readonly retain: Retention;
+  readonly inFlight: number;
 }
 
 const RETAIN: Retention = { events: 10_000, ms: 86_400_000, bytes: 16 * 1024 ** 2 };
@@ -104,11 +107,12 @@ const MEMBERS = {
   match: option.functional,
   shape: option.functional,
   retain: option.members({ events: option.count, ms: option.lifetime, bytes: option.count }),
+  inFlight: option.expected('a whole number from 1 to 50', (value) => option.isWhole(value, 1, 50)),
 };
 
 /** @throws {DefinitionError | SchemaError} */
 export function compileEvent(definition: AnyEventType): Compiled<EventType, EventImplementation> {
-  const { name, title, description, input, payload, by, match, shape, retain, meta } = definition;
+  const { name, title, description, input, payload, by, match, shape, retain, inFlight = 1, meta } = definition;
   if (typeof name !== 'string' || !EVENT_NAME.test(name))
     throw new DefinitionError(
       `event ${typeof name === 'string' ? `"${name}"` : typeof name}: a name has 1 to 128 letters, digits, "_", "-" and "."`,
@@ -146,13 +150,13 @@ export function compileEvent(definition: AnyEventType): Compiled<EventType, Even
       name,
       ...(title === undefined ? {} : { title }),
       description,
-      delivery: ['poll', 'push'],
+      delivery: ['poll', 'push', 'webhook'],
       inputSchema: args.json,
       payloadSchema: data.json,
       ...(meta === undefined ? {} : { _meta: meta }),
     },
     implementation: {
-      ...{ label, input: args, payload: data, by, match, shape },
+      ...{ label, input: args, payload: data, by, match, shape, inFlight },
       retain: {
         events: retain?.events ?? RETAIN.events,
         ms: retain?.ms ?? RETAIN.ms,

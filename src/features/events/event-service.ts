@@ -1,4 +1,6 @@
 /** Serves the methods of events: lists types, answers polls, and opens streams. */
+
+import { Lazy } from '../../core/kernel/lazy.ts';
 import type { RequestMail, RequestTarget } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
@@ -9,9 +11,10 @@ import { checkOptionsOf } from '../../core/registry/definition-checks.ts';
 import { spawnRegistry } from '../../core/registry/registry.actor.ts';
 import { misrouted, respond } from '../../core/requests/active-request.ts';
 import type { Core } from '../../core/server/feature.ts';
+import { EventWebhooks, takesWebhooks } from './delivery/event-webhooks.ts';
 import type { EventPosition } from './event-cursor.ts';
 import type { AnyEventType } from './event-definition.ts';
-import { EventStreams } from './event-streams.ts';
+import { type EventJudge, EventStreams } from './event-streams.ts';
 import { EventTopics, type KnownEvent, type RegisteredEvent } from './event-topics.ts';
 import { eventsError, type PollResult, profileOf } from './event-wire.ts';
 import { checkedArguments, EventSubscription } from './subscription.ts';
@@ -22,12 +25,14 @@ const MOST_POLLED = 200;
 const POLL_MS = [1_000, 30_000] as const;
 
 export interface EventRights {
-  judgeEvent: ConstructorParameters<typeof EventStreams>[0]['judge'];
+  judgeEvent: EventJudge;
 }
 
 export class EventService implements RequestTarget {
   readonly topics: EventTopics;
   readonly streams: EventStreams;
+  /** Opens with the first subscription of a webhook. */
+  readonly webhooks: Lazy<EventWebhooks>;
   readonly #core: Core;
   readonly #registry: RequestTarget;
   /** The topics of the server that has adopted the types. */
@@ -49,10 +54,9 @@ export class EventService implements RequestTarget {
     }).mailbox;
     this.#registry = registry;
     this.topics = new EventTopics(core, shared, registry, emitted);
-    this.streams = new EventStreams({
-      ...{ core, topics: this.topics },
-      judge: (request, name, args) => rights().judgeEvent(request, name, args),
-    });
+    const judge: EventJudge = (request, name, args) => rights().judgeEvent(request, name, args);
+    this.streams = new EventStreams({ core, topics: this.topics, judge });
+    this.webhooks = new Lazy(() => new EventWebhooks(core, this.topics, judge));
   }
 
   /** Offers the types of a program, whose events are emitted here from now on: for `troupe dev`. */
@@ -98,6 +102,9 @@ export class EventService implements RequestTarget {
         return this.#answer(request, this.#poll(request, operation));
       case 'events/stream':
         return this.#answer(request, this.#stream(request, operation));
+      case 'events/subscribe':
+      case 'events/unsubscribe':
+        return this.#answer(request, this.webhooks.value.serve(request, operation));
       default:
         throw misrouted(request, 'the events');
     }
@@ -118,10 +125,12 @@ export class EventService implements RequestTarget {
     const { catalogues } = this.#core.elements;
     const { items, nextCursor } = catalogues.events.slice(cursor, this.#core.limits.pageSize, isEvent, view);
     // A stream is a request that stays open, which a session has not.
-    const events = items.map((type) => ({
-      ...type,
-      delivery: client.dialect.era === 'modern' ? type.delivery : type.delivery.filter((mode) => mode !== 'push'),
-    }));
+    const isMissing = {
+      poll: false,
+      push: client.dialect.era !== 'modern',
+      webhook: !takesWebhooks(this.#core.options.events, client.principal),
+    };
+    const events = items.map((type) => ({ ...type, delivery: type.delivery.filter((mode) => !isMissing[mode]) }));
     return { events, ...(nextCursor === undefined ? {} : { nextCursor }) };
   }
 

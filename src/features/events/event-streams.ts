@@ -26,11 +26,17 @@ const MOST_STALLED = 5;
 /** Milliseconds until a failed read is tried again. */
 const RETRY_MS = 5_000;
 
+/** Decides again about the use of an event type. Undefined: no rule has an objection. */
+export type EventJudge = (
+  request: RequestView,
+  name: string,
+  args: JsonObject,
+) => Verdict | undefined | Promise<Verdict | undefined>;
+
 interface StreamsOptions {
   readonly core: Core;
   readonly topics: EventTopics;
-  /** Decides again about the request of a stream. Undefined: no rule has an objection. */
-  judge(request: RequestView, name: string, args: JsonObject): Verdict | undefined | Promise<Verdict | undefined>;
+  readonly judge: EventJudge;
 }
 
 interface Verdict {

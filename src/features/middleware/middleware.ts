@@ -129,6 +129,8 @@ export interface RequestMethods {
   /** Their params and their results are for the events of the server only. */
   readonly 'events/list': { readonly params: NoResult; readonly result: NoResult };
   readonly 'events/poll': { readonly params: NoResult; readonly result: NoResult };
+  readonly 'events/subscribe': { readonly params: NoResult; readonly result: NoResult };
+  readonly 'events/unsubscribe': { readonly params: NoResult; readonly result: NoResult };
   /** `next` resolves when the stream has been passed on, not when it ends. */
   readonly 'events/stream': { readonly params: NoResult; readonly result: NoResult };
   /** A method that a feature of the program has added. Its params and its result are for the feature only. */

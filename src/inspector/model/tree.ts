@@ -124,6 +124,7 @@ class Tree {
       ...this.#group('approvals', of('approval')),
       ...this.#group('schedules', of('schedule')),
       ...this.#group('runs of scripts', of('run')),
+      ...this.#group('webhooks', of('webhook')),
       ...this.#group('state', of('state'), true),
       ...this.#byName('machines', of('machine', 'invoked')),
       ...this.#hibernating(),

@@ -44,7 +44,7 @@ test('the state of an actor without steps is read as the paths of its chart', ()
 const KINDS: Readonly<Record<ActorKind, true>> = {
   ...{ server: true, session: true, requests: true, registry: true, executor: true, emitter: true, request: true },
   ...{ ask: true, machine: true, handle: true, invoked: true, subscriptions: true, task: true, client: true },
-  ...{ mount: true, audit: true, state: true, approval: true, run: true, schedule: true },
+  ...{ mount: true, audit: true, state: true, approval: true, run: true, schedule: true, webhook: true },
 };
 
 test('an actor of each kind has a place in the tree', () => {

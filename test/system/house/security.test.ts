@@ -46,7 +46,7 @@ test('a row without a test says why it needs none', () => {
     assert.is(files.length === 0, /^not (ours|yet): ./.test(what), ids.join(', '));
 });
 
-test('CVE-2025-6514, CVE-2026-26118, CVE-2026-30615, GHSA-9g45-5xwm-f3wc: only the command line and the client start processes or connect, and no server asks another than an issuer', () => {
+test('CVE-2025-6514, CVE-2026-26118, CVE-2026-30615, GHSA-9g45-5xwm-f3wc: only the command line and the client start processes or connect, and no server asks another than an issuer or a callback', () => {
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .map((file) => posix.join('src', file.split(sep).join('/')))
     .filter((file) => file.endsWith('.ts'));
@@ -57,6 +57,8 @@ test('CVE-2025-6514, CVE-2026-26118, CVE-2026-30615, GHSA-9g45-5xwm-f3wc: only t
   const CLIENT = /^src\/client\/(channels|oauth)\//;
   // What the issuers of `troupe/oauth` name passes the guard of this file (G-09).
   const GUARDED = 'src/features/oauth/issuers/guarded-fetch.ts';
+  // The callbacks of clients pass the guard of this one (S-134).
+  const CALLBACKS = 'src/features/events/delivery/callback-sender.ts';
   // `troupe top` asks the inspector that its user names, on 127.0.0.1 and nowhere else.
   const TOP = 'src/cli/serving/inspector-requests.ts';
   // The database whose URL the operator gives to `postgres()`.
@@ -66,7 +68,7 @@ test('CVE-2025-6514, CVE-2026-26118, CVE-2026-30615, GHSA-9g45-5xwm-f3wc: only t
     const text = read(file).replace(/\/\*[\s\S]*?\*\//g, '');
     const imported = [...text.matchAll(/^import (?!type)([^;]*?) from '(node:[^']+)'/gm)];
     for (const [, names = '', from = ''] of imported) {
-      if (CLIENT.test(file) || LINK.test(file) || file === GUARDED) continue;
+      if (CLIENT.test(file) || LINK.test(file) || file === GUARDED || file === CALLBACKS) continue;
       if (/^node:(https|http2|dgram|tls|dns)/.test(from)) wrong.push(`${file} imports ${from}`);
       if (from === 'node:http' && file !== TOP && /\b(request|get|Agent)\b/.test(names))
         wrong.push(`${file} imports ${names}`);

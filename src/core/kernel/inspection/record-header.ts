@@ -21,7 +21,8 @@ export type ActorKind =
   | 'state'
   | 'approval'
   | 'run'
-  | 'schedule';
+  | 'schedule'
+  | 'webhook';
 
 /** The kinds of entries of the journal of a run. `called` and `logged` are in no store: they happen between two entries. */
 export type JournalKind =

@@ -318,6 +318,7 @@ export class Admission implements RequestAdmission {
         return `prompt ${prompts.get(operation.name)?.key ?? UNKNOWN}`;
       case 'events/poll':
       case 'events/stream':
+      case 'events/subscribe':
         return `event ${events.get(operation.name)?.key ?? UNKNOWN}`;
       case 'resources/read':
       case 'skills/get':

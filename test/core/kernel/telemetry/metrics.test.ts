@@ -237,8 +237,14 @@ test('docs/observe.md lists every metric, with its attributes', () => {
   // Those of a feature that this server does not use.
   const others = [
     ...['nodes', 'cells', 'approvals.open', 'approvals.oldest', 'code.open'].map((name) => `troupe.${name} gauge`),
+    ...['webhook.subscriptions', 'webhook.suspended', 'webhook.lag', 'hook.open', 'event.streams'].map(
+      (name) => `troupe.${name} gauge`,
+    ),
     'troupe.schedule.lateness histogram',
-    ...['approvals', 'code.runs', 'code.calls', 'schedule.runs'].map((name) => `troupe.${name} counter`),
+    ...['approvals', 'code.runs', 'code.calls', 'schedule.runs', 'webhook.attempts'].map(
+      (name) => `troupe.${name} counter`,
+    ),
+    ...['hook.deliveries', 'hook.requests', 'events'].map((name) => `troupe.${name} counter`),
   ];
   const counted = new Metrics().all().map(({ description, type }) => `${description.name} ${kinds[type]}`);
   assert.equal(listed.sort(), [...counted, ...own, ...others].sort());

@@ -1,0 +1,159 @@
+/**
+ * The reader of one topic for all subscriptions to callbacks that have seen everything of it: it reads each new event once, asks each
+ * of them whether the event is for it, and wakes those for which it is.
+ */
+import { type Pace, TimeSlice } from '../../../core/kernel/clock.ts';
+import type { TopicEvent, TopicPage } from './delivered-topics.ts';
+
+/** A subscription that waits for the next event. */
+export interface RestingSubscription {
+  wants(event: TopicEvent): boolean;
+  /** An event may be for it: everything up to `upto` is not. */
+  wake(upto: number): void;
+  /** Everything up to the head of the feed is not for it, and that should be stored. */
+  advance(upto: number): void;
+}
+
+export interface TopicFeedOptions {
+  readonly pace: Pace;
+  /** Reads the events after a number. */
+  read(after: number): Promise<TopicPage>;
+  /** Calls back when there may be new events. */
+  onNews(listener: () => void): () => void;
+  failed(error: unknown): void;
+  /** Calls back after a while. */
+  later(callback: () => void): void;
+}
+
+/** Events after which subscriptions that wait store their positions: what retention deletes later is then no gap. */
+const SAVE_EVERY = 500;
+
+export class TopicFeed {
+  readonly #options: TopicFeedOptions;
+  /** The resting subscriptions, each with the number up to which it has seen everything. */
+  readonly #resting = new Map<RestingSubscription, number>();
+  #stop: () => void;
+  #head: number;
+  /** The number of the event that is being compared, or was last. */
+  #begun: number;
+  #saved: number;
+  #epoch: string;
+  #looking = false;
+  /** There may be more than was read. */
+  #news = false;
+
+  /** @param at the position of the first subscription that rests */
+  constructor(options: TopicFeedOptions, epoch: string, at: number) {
+    this.#options = options;
+    this.#epoch = epoch;
+    this.#head = at;
+    this.#begun = at;
+    this.#saved = at;
+    this.#stop = options.onNews(() => this.look());
+  }
+
+  get empty(): boolean {
+    return this.#resting.size === 0;
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  /** Listens again, and looks whether something was missed. */
+  renew(): void {
+    this.#stop();
+    this.#stop = this.#options.onNews(() => this.look());
+    this.look();
+  }
+
+  /** Lets a subscription rest. @returns false if there is more for it to read */
+  rest(subscription: RestingSubscription, epoch: string, position: number): boolean {
+    if (epoch !== this.#epoch) this.#begins(epoch);
+    if (position < this.#begun) return false;
+    this.#resting.set(subscription, position);
+    if (this.#resting.size === 1) this.#head = Math.max(this.#head, position);
+    // While nothing rested, nothing was read.
+    if (this.#news) this.look();
+    return true;
+  }
+
+  /** The number up to which a resting subscription has seen everything; undefined if it does not rest. */
+  positionOf(subscription: RestingSubscription): number | undefined {
+    const position = this.#resting.get(subscription);
+    return position === undefined ? undefined : Math.max(position, this.#head);
+  }
+
+  leave(subscription: RestingSubscription): void {
+    this.#resting.delete(subscription);
+  }
+
+  /** Looks for new events. */
+  look(): void {
+    this.#news = true;
+    if (this.#looking) return;
+    this.#looking = true;
+    void this.#lookAll();
+  }
+
+  async #lookAll(): Promise<void> {
+    while (this.#news && !this.empty) {
+      this.#news = false;
+      try {
+        const page = await this.#options.read(this.#head);
+        if (page.epoch !== this.#epoch) this.#begins(page.epoch);
+        else if (page.purged > this.#head || page.head < this.#head) this.#wakeAll();
+        for (const event of page.events) await this.#compare(event);
+        if (page.head > this.#head && page.events.length > 0) this.#news = true;
+        this.#save();
+      } catch (error) {
+        this.#options.failed(error);
+        this.#options.later(() => this.look());
+        break;
+      }
+    }
+    this.#looking = false;
+  }
+
+  /** The topic has begun, or has begun again: then each subscription finds out by itself what that means. */
+  #begins(epoch: string): void {
+    this.#epoch = epoch;
+    if (this.#begun === 0) return;
+    this.#head = 0;
+    this.#begun = 0;
+    this.#saved = 0;
+    this.#wakeAll();
+  }
+
+  /** Events were deleted before they were compared: each subscription finds out by itself. */
+  #wakeAll(): void {
+    for (const [subscription, position] of [...this.#resting]) {
+      this.#resting.delete(subscription);
+      subscription.wake(position);
+    }
+  }
+
+  async #compare(event: TopicEvent): Promise<void> {
+    const { pace } = this.#options;
+    const { seq } = event;
+    this.#begun = seq;
+    let slice = new TimeSlice(pace);
+    for (const [subscription, position] of this.#resting) {
+      if (position >= seq) continue;
+      if (subscription.wants(event)) {
+        this.#resting.delete(subscription);
+        subscription.wake(seq - 1);
+      }
+      if (!slice.over()) continue;
+      await new Promise<void>((resolve) => pace.soon(resolve));
+      slice = new TimeSlice(pace);
+    }
+    this.#head = seq;
+  }
+
+  #save(): void {
+    if (this.#head - this.#saved < SAVE_EVERY) return;
+    this.#saved = this.#head;
+    for (const [subscription, position] of this.#resting) subscription.advance(Math.max(position, this.#head));
+  }
+}

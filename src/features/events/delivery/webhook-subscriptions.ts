@@ -1,0 +1,473 @@
+/**
+ * The subscriptions to callbacks of a server: holds and stores them, feeds them with the events of their topics, and takes up those
+ * of an earlier process.
+ */
+import type { Timer } from '../../../core/kernel/clock.ts';
+import { isExcess, Quota, type Reservation } from '../../../core/kernel/quota.ts';
+import { TimerQueue } from '../../../core/kernel/timer-queue.ts';
+import type { CellHolder } from '../../../core/messages/cell-holder.ts';
+import { isOfCells } from '../../../core/protocol/cell.ts';
+import { isJsonObject, type JsonObject } from '../../../core/protocol/json.ts';
+import type { Core } from '../../../core/server/feature.ts';
+import { fromText, toText } from '../../../core/store/serialize.ts';
+import type { ActorRow, Write } from '../../../core/store/store.ts';
+import { EventCursors } from '../event-cursor.ts';
+import type { EventTopics } from '../event-topics.ts';
+import { eventsError } from '../event-wire.ts';
+import type { CallbackPosts } from './callback-posts.ts';
+import type { FailureCategory } from './callback-sender.ts';
+import type { Verdict } from './delivery-attempts.ts';
+import type { DeliveryItem, Termination } from './delivery-messages.ts';
+import {
+  DEAD,
+  idOfActor,
+  readSubscription,
+  type StoredSubscription,
+  subscriptionActor,
+  writesOfSubscription,
+} from './subscription-record.ts';
+import { TopicFeed } from './topic-feed.ts';
+import { type DeliveryHost, spawnDelivery, type WebhookDelivery } from './webhook-delivery.actor.ts';
+
+export interface WebhookSubscriptionsOptions {
+  readonly core: Core;
+  readonly topics: EventTopics;
+  readonly posts: CallbackPosts;
+  /** The reason for which its caller may no longer receive events. Never rejects. */
+  refusal(record: StoredSubscription): Promise<Termination | 'later' | undefined>;
+}
+
+/** An event that was given up. */
+export interface WebhookLetter {
+  readonly seq: number;
+  readonly category: FailureCategory;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly event: string;
+  readonly body: JsonObject;
+}
+
+/** Milliseconds until changes are stored, and the number of changes of one subscription after which they are stored at once. */
+const FLUSH_MS = 1_000;
+const MAX_CHANGES = 64;
+/** Subscriptions of one commit, rows of one read, and rows that are read at once. */
+const BATCH = 128;
+const PAGE = 1_000;
+const LOADED = 64;
+/** Dead letters of one subscription, and their characters. */
+const MAX_LETTERS = 100;
+const MAX_LETTERS_LENGTH = 1024 ** 2;
+/** Milliseconds for which an expired subscription stays in the store, unless a process ends it earlier. */
+const KEPT_MS = 60_000;
+/** Milliseconds between two looks for types that are gone: a type may be registered again. */
+const SWEEP_MS = 60_000;
+/** Attempts to tell a receiver that its subscription has ended. */
+const FAREWELLS = [0, 1_000, 5_000];
+
+export class WebhookSubscriptions implements CellHolder, DeliveryHost {
+  readonly topics: EventTopics;
+  readonly system: Core['system'];
+  readonly #options: WebhookSubscriptionsOptions;
+  readonly #core: Core;
+  readonly #quota: Quota;
+  readonly #live = new Map<string, WebhookDelivery>();
+  readonly #ofPrincipal = new Map<string, Set<WebhookDelivery>>();
+  readonly #reservations = new Map<string, Reservation>();
+  /** By type and value of `by`, with the number of their subscriptions. */
+  readonly #feeds = new Map<string, { readonly feed: TopicFeed; users: number }>();
+  readonly #timers: TimerQueue;
+  /** The subscriptions whose records have changed, with the number of changes. */
+  readonly #dirty = new Map<WebhookDelivery, number>();
+  /** The dead letters that are stored with the next record, by subscription. */
+  readonly #letters = new Map<string, Write[]>();
+  /** Those that were taken up and have not begun. */
+  readonly #waiting: WebhookDelivery[] = [];
+  #flushing: Timer | undefined;
+  /** The types that were gone at the last look. */
+  #gone = new Set<string>();
+  #sweep: Timer | undefined;
+  #stopped = false;
+
+  constructor(options: WebhookSubscriptionsOptions) {
+    const { core } = options;
+    const { limits, system } = core;
+    this.#options = options;
+    this.#core = core;
+    this.topics = options.topics;
+    this.system = system;
+    this.#timers = new TimerQueue(
+      system.clock,
+      () => system.clock.date(),
+      (id) => this.#live.get(id)?.mailbox.send({ type: 'due' }),
+    );
+    this.#quota = new Quota({
+      what: 'webhook subscriptions',
+      max: limits.maxWebhooks,
+      option: 'limits.maxWebhooks',
+      perPrincipal: { max: limits.maxWebhooksPerPrincipal, option: 'limits.maxWebhooksPerPrincipal' },
+    });
+    const { metrics } = system;
+    metrics.gauge(
+      'troupe.webhook.subscriptions',
+      '{subscription}',
+      'Subscriptions to callbacks at this node.',
+      () => this.#live.size,
+    );
+    metrics.gauge('troupe.webhook.suspended', '{subscription}', 'Those whose endpoints are down.', () =>
+      this.#count('suspended'),
+    );
+    metrics.gauge(
+      'troupe.webhook.lag',
+      's',
+      'Seconds since the earliest failure of an endpoint that has not recovered.',
+      () => this.#lag(),
+    );
+  }
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  #count(state: string): number {
+    let count = 0;
+    for (const delivery of this.#live.values()) if (delivery.state() === state) count += 1;
+    return count;
+  }
+
+  #lag(): number {
+    const now = this.system.clock.date();
+    let earliest = now;
+    for (const { failedSince } of this.#live.values()) earliest = Math.min(earliest, failedSince ?? now);
+    return (now - earliest) / 1_000;
+  }
+
+  find(id: string): WebhookDelivery | undefined {
+    return this.#live.get(id);
+  }
+
+  /** True if a principal has a subscription with this callback. */
+  hasEndpoint(principal: string, url: string): boolean {
+    return [...(this.#ofPrincipal.get(principal) ?? [])].some((delivery) => delivery.url === url);
+  }
+
+  /** Takes a place for a new subscription. @returns the limit that is reached */
+  reserve(principal: string): Reservation | { readonly max: number; readonly message: string } {
+    const reserved = this.#quota.reserve(principal);
+    if (!isExcess(reserved)) return reserved;
+    const { maxWebhooks, maxWebhooksPerPrincipal } = this.#core.limits;
+    this.system.metrics.refused(reserved.option);
+    return { max: reserved.limit === 'total' ? maxWebhooks : maxWebhooksPerPrincipal, message: reserved.message };
+  }
+
+  /** Stores a new subscription, and begins to deliver. @throws {StoreError} */
+  async create(record: StoredSubscription, reservation: Reservation): Promise<WebhookDelivery> {
+    await this.#core.store.commit(writesOfSubscription(record, KEPT_MS));
+    const delivery = this.#hold(record, reservation, this.system.clock.date());
+    delivery.mailbox.send({ type: 'begin' });
+    return delivery;
+  }
+
+  /** Stores what its client has changed. @throws {StoreError} */
+  async refresh(delivery: WebhookDelivery, record: StoredSubscription): Promise<void> {
+    await this.#core.store.commit(writesOfSubscription({ ...record, state: 'live' }, KEPT_MS));
+    delivery.mailbox.send({ type: 'refresh', record });
+    this.changed(delivery);
+  }
+
+  /** Deletes a subscription for its client. @throws {StoreError} */
+  async unsubscribe(delivery: WebhookDelivery): Promise<void> {
+    delivery.stored = false;
+    try {
+      await this.#forget(delivery.id);
+    } catch (error) {
+      delivery.stored = true;
+      throw error;
+    }
+    delivery.mailbox.send({ type: 'end', how: 'unsubscribe', reason: undefined });
+  }
+
+  #hold(record: StoredSubscription, reservation: Reservation, checkedAt: number): WebhookDelivery {
+    const delivery = spawnDelivery(this, record, checkedAt);
+    const { id, principal } = record;
+    this.#live.set(id, delivery);
+    this.#reservations.set(id, reservation);
+    this.#ofPrincipal.set(principal, (this.#ofPrincipal.get(principal) ?? new Set()).add(delivery));
+    this.#sweepLater();
+    return delivery;
+  }
+
+  #forget(id: string): Promise<void> {
+    return this.#core.store.commit([{ type: 'forget', actor: subscriptionActor(id) }]);
+  }
+
+  // For its deliveries.
+
+  inFlightOf(name: string): number {
+    return this.topics.known(name)?.implementation.inFlight ?? 1;
+  }
+
+  feedOf({ name, by, epoch, seq }: StoredSubscription): TopicFeed {
+    const key = `${name}\n${by}`;
+    const known = this.#feeds.get(key);
+    if (known) {
+      known.users += 1;
+      return known.feed;
+    }
+    const { clock } = this.system;
+    const feed = new TopicFeed(
+      {
+        pace: clock,
+        read: (after) => this.topics.read(name, by, after, PAGE),
+        onNews: (listener) => this.topics.onNews(name, by, listener),
+        failed: (error) => void this.system.incident(`webhooks of ${name}`, error),
+        later: (callback) => void clock.after(FLUSH_MS, callback),
+      },
+      epoch,
+      seq,
+    );
+    this.#feeds.set(key, { feed, users: 1 });
+    return feed;
+  }
+
+  attempt(record: StoredSubscription, { id, body }: DeliveryItem, watermark: number): Promise<Verdict> {
+    return this.#options.posts.send(record, {
+      id,
+      body: toText({ ...body, cursor: this.cursorOf(record, watermark) }),
+    });
+  }
+
+  /** The cursor of a position of a subscription. */
+  cursorOf({ principal, name, arguments: given, epoch }: StoredSubscription, seq: number): string {
+    return new EventCursors(this.#core.keys.ring, principal, name, given).seal({ epoch, seq });
+  }
+
+  refusal(record: StoredSubscription): Promise<Termination | 'later' | undefined> {
+    return this.#options.refusal(record);
+  }
+
+  changed(delivery: WebhookDelivery): void {
+    const changes = (this.#dirty.get(delivery) ?? 0) + 1;
+    this.#dirty.set(delivery, changes);
+    if (changes >= MAX_CHANGES) void this.#flush([delivery]);
+    else this.#flushLater();
+  }
+
+  buried(
+    record: StoredSubscription,
+    { id, body }: DeliveryItem,
+    category: FailureCategory,
+  ): Pick<StoredSubscription, 'dead' | 'deadSeq'> {
+    const seq = (record.deadSeq ?? 0) + 1;
+    const actor = subscriptionActor(record.id);
+    const data = toText({ at: this.system.clock.date(), event: id, body });
+    const dead = [...(record.dead ?? []), { seq, bytes: data.length }];
+    let length = dead.reduce((sum, { bytes }) => sum + bytes, 0);
+    while (dead.length > MAX_LETTERS || (length > MAX_LETTERS_LENGTH && dead.length > 1))
+      length -= dead.shift()?.bytes ?? 0;
+    const upto = (dead[0]?.seq ?? seq) - 1;
+    const writes = this.#letters.get(record.id) ?? [];
+    writes.push({ type: 'event', actor, stream: DEAD, seq, kind: category, data });
+    if (upto > 0) writes.push({ type: 'trim', actor, stream: DEAD, upto });
+    this.#letters.set(record.id, writes);
+    return { dead, deadSeq: seq };
+  }
+
+  wakeAt(id: string, date: number | undefined): void {
+    if (date === undefined) this.#timers.delete(id);
+    else this.#timers.add(id, date);
+  }
+
+  ended(delivery: WebhookDelivery, how: 'let go' | StoredSubscription['state'], reason: Termination | undefined): void {
+    const { id, record } = delivery;
+    this.#live.delete(id);
+    this.#dirty.delete(delivery);
+    this.#letters.delete(id);
+    this.#reservations.get(id)?.release();
+    this.#reservations.delete(id);
+    delivery.actor?.stop(how);
+    const own = this.#ofPrincipal.get(record.principal);
+    own?.delete(delivery);
+    if (own?.size === 0) this.#ofPrincipal.delete(record.principal);
+    this.#leaveFeed(`${record.name}\n${record.by}`);
+    if (how === 'let go' || how === 'unsubscribed') return;
+    this.#forget(id).catch((error: unknown) => this.system.incident(`webhook ${id}`, error));
+    if (reason && record.profile === 'sep') void this.#farewell(record, reason);
+  }
+
+  #leaveFeed(key: string): void {
+    const found = this.#feeds.get(key);
+    if (!found) return;
+    found.users -= 1;
+    if (found.users > 0) return;
+    found.feed.close();
+    this.#feeds.delete(key);
+  }
+
+  /** Tells a receiver that its subscription is no more. */
+  async #farewell(record: StoredSubscription, { failure, message, data }: Termination): Promise<void> {
+    const { clock, ids } = this.system;
+    const { code } = eventsError(failure, record.profile, message);
+    const error = { code, message, ...(data === undefined ? {} : { data }) };
+    const post = { id: `msg_terminated_${ids.local()}`, body: toText({ type: 'terminated', error }) };
+    for (const ms of FAREWELLS) {
+      if (ms > 0) await new Promise<void>((resolve) => void clock.after(ms, resolve));
+      if (this.#stopped || (await this.#options.posts.send(record, post)).is === 'accepted') return;
+    }
+  }
+
+  // The store.
+
+  #flushLater(): void {
+    this.#flushing ??= this.system.clock.after(FLUSH_MS, () => {
+      this.#flushing = undefined;
+      void this.flush();
+    });
+  }
+
+  /** Stores all changes. Never rejects: what could not be stored is stored later. */
+  async flush(only?: (id: string) => boolean): Promise<void> {
+    const changed = [...this.#dirty.keys()].filter(({ id }) => only?.(id) ?? true);
+    for (let at = 0; at < changed.length; at += BATCH) await this.#flush(changed.slice(at, at + BATCH));
+  }
+
+  async #flush(deliveries: readonly WebhookDelivery[]): Promise<void> {
+    const letters = new Map<string, Write[]>();
+    const writes: Write[] = [];
+    for (const delivery of deliveries) {
+      this.#dirty.delete(delivery);
+      const { id, record, stored } = delivery;
+      if (!stored) continue;
+      const own = this.#letters.get(id);
+      if (own) letters.set(id, own);
+      this.#letters.delete(id);
+      writes.push(...(own ?? []), ...writesOfSubscription(record, KEPT_MS));
+    }
+    if (writes.length === 0) return;
+    try {
+      await this.#core.store.commit(writes);
+    } catch (error) {
+      this.system.incident('storing the progress of webhooks', error);
+      for (const delivery of deliveries)
+        if (this.#live.has(delivery.id)) this.#dirty.set(delivery, (this.#dirty.get(delivery) ?? 0) + 1);
+      for (const [id, own] of letters) this.#letters.set(id, [...own, ...(this.#letters.get(id) ?? [])]);
+      if (!this.#stopped) this.#flushLater();
+    }
+  }
+
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    const { store } = this.#core;
+    if (!store.durable) return;
+    let after: ActorRow | undefined;
+    do {
+      const rows: readonly ActorRow[] = await store.list({ kind: 'webhook', cells, after, limit: PAGE });
+      for (let at = 0; at < rows.length; at += LOADED)
+        await Promise.all(rows.slice(at, at + LOADED).map(({ id }) => this.#load(idOfActor(id))));
+      after = rows.length === PAGE ? rows.at(-1) : undefined;
+    } while (after);
+  }
+
+  async #load(id: string): Promise<void> {
+    if (this.#live.has(id)) return;
+    try {
+      const stored = await this.#core.store.load(subscriptionActor(id));
+      if (!stored?.snapshot) return;
+      const record = readSubscription(stored.snapshot.data);
+      this.#waiting.push(this.#hold(record, this.#quota.take(record.principal), 0));
+    } catch (error) {
+      this.system.incident(`webhook ${id}, which is not delivered`, error);
+    }
+  }
+
+  async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    const isOf = (id: string): boolean => isOfCells(cells, id);
+    if (flush) await this.flush(isOf);
+    for (const [id, delivery] of [...this.#live]) if (isOf(id)) delivery.mailbox.send({ type: 'let go' });
+  }
+
+  /** The server serves: the deliveries that were taken up begin. */
+  started(): void {
+    for (const delivery of this.#waiting.splice(0)) delivery.mailbox.send({ type: 'begin' });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#flushing?.cancel();
+    this.#sweep?.cancel();
+    await this.flush();
+    for (const delivery of [...this.#live.values()]) delivery.mailbox.send({ type: 'let go' });
+    this.#timers.stop();
+    this.#options.posts.close();
+  }
+
+  #sweepLater(): void {
+    this.#sweep ??= this.system.clock.after(SWEEP_MS, () => {
+      this.#sweep = undefined;
+      this.#endGone();
+      // A type may be another one since, and news between nodes can be lost.
+      for (const { feed } of this.#feeds.values()) feed.renew();
+      if (this.#live.size > 0) this.#sweepLater();
+    });
+  }
+
+  /** Ends the subscriptions of types that are gone for two looks. */
+  #endGone(): void {
+    const gone = new Set<string>();
+    for (const delivery of [...this.#live.values()]) {
+      const { name } = delivery;
+      if (this.topics.known(name)) continue;
+      gone.add(name);
+      if (!this.#gone.has(name)) continue;
+      const reason = {
+        failure: 'not found',
+        message: `the event type "${name}" is gone`,
+        data: { kind: 'event' },
+      } as const;
+      delivery.mailbox.send({ type: 'end', how: 'terminate', reason });
+    }
+    this.#gone = gone;
+  }
+
+  // Dead letters.
+
+  /** The dead letters of a subscription, the oldest first. @throws {StoreError} */
+  async letters(delivery: WebhookDelivery): Promise<readonly WebhookLetter[]> {
+    await this.flush((id) => id === delivery.id);
+    const { dead = [] } = delivery.record;
+    const [first] = dead;
+    if (!first) return [];
+    const kept = new Set(dead.map(({ seq }) => seq));
+    const after = first.seq - 1;
+    const events = await this.#core.store.events(subscriptionActor(delivery.id), DEAD, after, MAX_LETTERS);
+    return events.flatMap(({ seq, kind, data }) => (kept.has(seq) ? letterOf(seq, kind, data) : []));
+  }
+
+  /** Delivers a dead letter again. @returns undefined if there is no such letter */
+  async redeliver(delivery: WebhookDelivery, seq: number): Promise<Verdict | undefined> {
+    const letter = (await this.letters(delivery)).find((each) => each.seq === seq);
+    if (!letter) return undefined;
+    const { record } = delivery;
+    const cursor = this.cursorOf(record, record.seq);
+    const verdict = await this.#options.posts.send(record, {
+      id: letter.event,
+      body: toText({ ...letter.body, cursor }),
+    });
+    if (verdict.is === 'accepted') delivery.mailbox.send({ type: 'letter accepted', seq });
+    return verdict;
+  }
+}
+
+const CATEGORIES: ReadonlySet<string> = new Set<FailureCategory>([
+  'http_4xx',
+  'http_5xx',
+  'connection_refused',
+  'timeout',
+  'tls_error',
+]);
+
+function letterOf(seq: number, kind: string, data: string): WebhookLetter | [] {
+  const value = fromText(data, 'a dead letter');
+  if (!isJsonObject(value)) return [];
+  const { at, event, body } = value;
+  if (typeof at !== 'number' || typeof event !== 'string' || !isJsonObject(body)) return [];
+  return { seq, category: CATEGORIES.has(kind) ? (kind as FailureCategory) : 'http_4xx', at, event, body };
+}

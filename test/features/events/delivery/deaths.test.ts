@@ -1,0 +1,72 @@
+/** Deaths of the process while it delivers: at each write, events arrive in order and none is lost. */
+import * as assert from 'uvu/assert';
+import { memoryStore } from '../../../../src/core/store/memory-store.ts';
+import { StoreError, type Write } from '../../../../src/core/store/store.ts';
+import { SimulatedClock, settled } from '../../../../src/testing/testing.ts';
+import { conclusive, suite } from '../../../harness/door.ts';
+import { TestStore } from '../../../harness/test-store.ts';
+import { until } from '../../../harness/wait.ts';
+import { type DeliveryStage, deliveryStage, idsOf, receiver, SEP, subscription } from './support.ts';
+
+const test = suite('deaths of webhooks');
+
+/** A store that fails from its nth write on, as for a process that is killed there. */
+class DyingStore extends TestStore {
+  writes = 0;
+  dies = Number.POSITIVE_INFINITY;
+
+  override write(writes: readonly Write[]): Promise<void> {
+    this.writes += 1;
+    if (this.writes >= this.dies) return Promise.reject(new StoreError('fenced', 'this process has died'));
+    return super.write(writes);
+  }
+}
+
+test('R-84: events arrive in order and none is lost, whichever write the process dies at', async () => {
+  const inner = memoryStore();
+  const clock = new SimulatedClock(1_000_000);
+  const hook = await receiver();
+  const live = async (): Promise<{ store: DyingStore; stage: DeliveryStage }> => {
+    const store = new DyingStore(inner);
+    const stage = deliveryStage([hook.origin], { store }, {}, clock);
+    await stage.as('ada');
+    return { store, stage };
+  };
+  const { stage: first } = await live();
+  await (await first.as('ada')).modern('events/subscribe', subscription(hook.url), SEP);
+  await first.close();
+  let emitted = 0;
+  // The writes of a life: each event, and the position a second later.
+  for (let death = 1; death <= 6; death += 1) {
+    const { store, stage } = await live();
+    store.dies = store.writes + death;
+    for (let n = 0; n < 3; n += 1) {
+      // What is not durable was not emitted, and the next process emits it.
+      const isDurable = await stage.emit(emitted + 1).then(
+        () => true,
+        () => false,
+      );
+      if (!isDurable) break;
+      emitted += 1;
+      await settled();
+      await clock.advance(1_000);
+    }
+    await stage.close();
+  }
+  const { stage: last } = await live();
+  emitted += 1;
+  await last.emit(emitted);
+  const expected = Array.from({ length: emitted }, (_, index) => `e${index + 1}`);
+  await until(
+    async () => {
+      await settled();
+      return idsOf(hook).includes(`e${emitted}`);
+    },
+    () => `e${emitted}, got ${idsOf(hook).join(' ')}`,
+  );
+  conclusive(() => assert.equal([...new Set(idsOf(hook))], expected));
+  assert.ok(emitted > 6, `${emitted} events`);
+  assert.ok(hook.posts.length <= 2 * emitted, `${hook.posts.length} deliveries of ${emitted} events`);
+  await last.close();
+  await hook.close();
+});
