@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, () => Promise<{ readonly main: Main }>>>
   top: () => import('./commands/top.ts'),
   call: () => import('./commands/call.ts'),
   listen: () => import('./commands/listen.ts'),
+  check: () => import('./commands/check.ts'),
   types: () => import('./commands/types.ts'),
   inspect: () => import('./commands/inspect.ts'),
   open: () => import('./commands/open.ts'),

@@ -84,6 +84,8 @@ export const USAGE = `Usage: troupe <command>
       print the events of any MCP server as they happen
   troupe types TARGET [--out FILE] [--check]
       write the types of what any MCP server offers, for a typed client
+  troupe check TARGET [--for openai|claude|registry] [--json]
+      report what the directories of MCP servers would reject
   troupe inspect TARGET [--json]
       open the inspector on a connection to any MCP server, or print all that
       the server offers as JSON

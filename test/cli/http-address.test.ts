@@ -37,6 +37,7 @@ const SHARED: Required<SharedHttpOptions> = {
   maxExchangesPerPrincipal: 19,
   drainDelayMs: 22,
   rate: { perSecond: 20, burst: 21 },
+  card: { url: 'https://mcp.example.com/mcp' },
   signIn: { url: 'https://mcp.example.com/oauth/callback', identify: () => 'ada' },
 };
 

@@ -487,6 +487,8 @@ const HTTP: {
     const { text } = await post({ principal: 'ada', headers: { 'mcp-session-id': session }, body: call });
     assert.match(text, 'retry: 4567');
   },
+  // Its documents are those of test/core/http/server-card.test.ts.
+  card: 'by value',
   keepAliveMs: 'by value',
   stallMs: 'by value',
   idleConnectionMs: 'by value',

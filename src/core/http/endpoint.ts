@@ -27,6 +27,7 @@ import { HTTP_METHODS, namesStream, SSE_METHODS } from './methods-of-paths.ts';
 import type { ClusteredHost, LinkedExchange } from './other-nodes.ts';
 import { type FoundPage, PersonRoute } from './person-route.ts';
 import { RequestRate } from './request-rate.ts';
+import { type CardDocument, cardDocuments } from './server-card.ts';
 import { receiveWebhook, type WebhookRoute } from './webhook-route.ts';
 
 /** The statuses after which a retry may succeed, and the header that says when, unless a response has its own. */
@@ -73,6 +74,8 @@ export class Endpoint implements RouteAnswers {
   /** The path at which a GET opens HTTP+SSE whatever its headers are; undefined if it equals the endpoint's path. */
   readonly #ssePath: string | undefined;
   #open: OpenRoutes | undefined;
+  /** By path: the card of the server, and its catalogue. */
+  #cards: ReadonlyMap<string, CardDocument> = new Map();
   /** Ends the wait of each request that is being authenticated. */
   readonly #undecided = new Set<() => void>();
   #draining = false;
@@ -101,6 +104,7 @@ export class Endpoint implements RouteAnswers {
   async open(host: TransportHost): Promise<void> {
     const { openRoutes } = await loadRoutes();
     if (this.#closed) return;
+    if (host.info) this.#cards = cardDocuments(this.#options, host.info);
     const cluster = isClustered(host) ? this.#enter(host) : undefined;
     this.#open = openRoutes(host, this.#options, this.#exchanges, this, this.#authenticator, cluster);
   }
@@ -163,8 +167,10 @@ export class Endpoint implements RouteAnswers {
     if (webhook) return this.#webhook(request, webhook, asked, at === -1 ? '' : url.slice(at + 1));
     const origin = request.header('origin');
     const ownForm = page !== undefined && this.#people.isOwnOrigin(origin);
-    const refusal = this.#guard.check(request.header('host'), ownForm ? undefined : origin, address);
+    const card = this.#cards.get(asked);
+    const refusal = this.#guard.check(request.header('host'), ownForm || card ? undefined : origin, address);
     if (refusal) return this.refuse(request, refusal);
+    if (card) return this.#card(request, card);
     if (health) return this.#health(request, asked);
     const document = this.#authenticator?.documents.get(asked);
     if (document) return this.#document(request, document);
@@ -261,6 +267,13 @@ export class Endpoint implements RouteAnswers {
     this.#exchanges.add(ANONYMOUS);
     request.response.listener = { closed: () => this.#exchanges.remove(ANONYMOUS), drained() {} };
     receiveWebhook(request, webhook, { path, query, host }, this);
+  }
+
+  /** Serves a card, which a page of any site may read. */
+  #card({ method, response }: HttpRequest, { headers, body }: CardDocument): void {
+    if (method === 'OPTIONS') return response.send(204, headers, undefined);
+    if (method !== 'GET' && method !== 'HEAD') return response.send(405, { ...headers, allow: DOCUMENT_METHODS }, '');
+    response.send(200, headers, this.#open?.host.document(body));
   }
 
   /** Serves a document of the authenticator, such as its metadata (RFC 9728 section 3). */

@@ -2,8 +2,10 @@
 
 import { isObject } from '../protocol/json.ts';
 import * as option from '../protocol/option-rows.ts';
+import type { Implementation } from '../protocol/types.ts';
 import { isLoopback } from './host-guard.ts';
 import type { AuthenticateResult, AuthenticationRequest, HttpAuthenticator } from './http-authenticator.ts';
+import { cardRow, checkCard, type ServerCardOptions } from './server-card.ts';
 
 /** The address of a metrics listener. */
 export interface MetricsAddress {
@@ -105,6 +107,11 @@ export interface HttpOptions {
    */
   readonly rate?: { readonly perSecond: number; readonly burst: number };
   /**
+   * Serves a card of the server at `/server-card` below the endpoint, and a catalogue, to everybody. Experimental. Default: not. See
+   * docs/http.md.
+   */
+  readonly card?: boolean | ServerCardOptions | undefined;
+  /**
    * Serves the metrics for Prometheus at `/metrics` of a port of its own: `{ port: 9464 }`, on `127.0.0.1` unless `host`
    * names another address. Default: not. See docs/observe.md.
    */
@@ -134,6 +141,8 @@ declare module '../transports/transport.ts' {
   interface TransportHost {
     /** The server's own HTTP options; each applies to an HTTP transport without its own value. */
     readonly http?: SharedHttpOptions | undefined;
+    /** The server as its card describes it. */
+    readonly info?: Implementation;
   }
 }
 
@@ -154,7 +163,7 @@ export function authenticates({ auth, authenticate }: Pick<HttpOptions, 'auth' |
   return auth !== undefined || authenticate !== undefined;
 }
 
-type WithoutDefault = 'auth' | 'authenticate' | 'allowedHosts' | 'metrics' | 'rate' | 'signIn';
+type WithoutDefault = 'auth' | 'authenticate' | 'allowedHosts' | 'card' | 'metrics' | 'rate' | 'signIn';
 
 export type ResolvedHttpOptions = Required<Omit<HttpOptions, WithoutDefault>> & Pick<HttpOptions, WithoutDefault>;
 
@@ -198,6 +207,7 @@ const signIn = option.group('{ url, identify }', signInRows);
 const ROWS: option.Rows<HttpOptions> = {
   ...option.ofDefaults(DEFAULTS),
   metrics: metricsAddress,
+  card: cardRow,
   signIn: (value) =>
     signIn(value) ??
     (isObject(value) && value.identify !== undefined && value.url === undefined
@@ -237,6 +247,7 @@ export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
   const { host, allowedHosts, auth, authenticate } = resolved;
   if (auth !== undefined && authenticate !== undefined)
     throw new TypeError('http: expected "auth" or "authenticate", got both. Remove one of them');
+  checkCard(resolved);
   if (!isLoopback(host) && !allowedHosts?.length)
     throw new TypeError(
       `http: host: ${host} is reachable from other machines, or by a page under another name (DNS rebinding). List the names that clients may use in allowedHosts, for example allowedHosts: ["mcp.example.com"]`,

@@ -136,6 +136,7 @@ export class OpenTransports {
       document: (value) => outbound.document(value),
       refusal: (code, message, id) => outbound.refusal({ code, message }, id),
       http: options.http,
+      info: core.info,
       pages: Object.assign({}, ...features.map(({ pages }) => pages)),
       dormantSessions: sessions && table,
       requestClose: (reason) => {
