@@ -54,7 +54,7 @@ export function reportFailure(what: string, error: unknown, path?: string): numb
 
 export const USAGE = `Usage: troupe <command>
 
-  troupe init [DIR]
+  troupe init [DIR] [--container]
       create a small project: a server, its test, package.json
   troupe run [FILE|DIR] [-- ARGS]
       serve FILE, or all modules in DIR, on stdio; restart after a crash

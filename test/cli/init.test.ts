@@ -60,6 +60,27 @@ function troupe(args: readonly string[], cwd: string): Promise<Ran> {
 /** A JSON file of a client. */
 const config = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'));
 
+test('init --container adds a Dockerfile to a project, once, and to nothing else', async () => {
+  const cwd = folder();
+  const none = await troupe(['init', '--container', 'shop'], cwd);
+  assert.is(none.code, 2);
+  assert.match(none.err, 'expected a project with package.json and server.ts');
+  assert.is((await troupe(['init', 'shop'], cwd)).code, 0);
+  const added = await troupe(['init', '--container', 'shop'], cwd);
+  assert.is(added.code, 0, added.err);
+  assert.match(added.out, 'Created Dockerfile, .dockerignore.');
+  const text = readFileSync(join(cwd, 'shop/Dockerfile'), 'utf8');
+  // The recipe that the tests of deployment run, without its port for metrics.
+  const recipe = readFileSync(join(ROOT, 'examples/deploy/Dockerfile'), 'utf8')
+    .replace(' 9464', '')
+    .replace('"--metrics", "0.0.0.0:9464", ', '');
+  assert.is(text, recipe);
+  assert.match(readFileSync(join(cwd, 'shop/.dockerignore'), 'utf8'), /^\.env\*$/m);
+  const again = await troupe(['init', '--container', 'shop'], cwd);
+  assert.is(again.code, 2);
+  assert.match(again.err, 'has Dockerfile, .dockerignore already');
+});
+
 test('troupe init creates a project with its commands', async () => {
   const cwd = folder();
   const { code, out, err } = await troupe(['init', 'my server'], cwd);

@@ -10,6 +10,7 @@ import type { StdioOptions } from '../../core/transports/stdio.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import { entryPath } from '../../features/apps/app-page.ts';
 import { type LoadedModules, offer, withdrawAll } from '../../features/discovery/discover.ts';
+import { INTERNALS } from '../../features/server/internals.ts';
 import { createServer, type Server } from '../../features/server/server.ts';
 import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
@@ -155,6 +156,7 @@ export class ReloadHost {
     this.#server.guardAs(undefined);
     this.#server.skillsOf(undefined);
     this.#server.eventsOf(undefined);
+    adoptHooks(this.#server, undefined);
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
     this.#server.apps.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);
@@ -218,6 +220,7 @@ export class ReloadHost {
     mine.apps.replaceSource(PROGRAM, apps.definitions());
     mine.skillsOf(program);
     mine.eventsOf(program);
+    adoptHooks(mine, program);
     mine.mounts.replaceSource(PROGRAM, program.mounts.definitions());
     copy(tools, mine.tools);
     copy(resources, mine.resources);
@@ -271,4 +274,11 @@ function targetOf(record: InspectionRecord): 'registry' | 'server' | undefined {
   if (record.type !== 'mail') return undefined;
   if (record.actor === 'server' || record.actor === 'subscriptions') return 'server';
   return record.actor.startsWith('registry/') && record.mail.type !== 'request' ? 'registry' : undefined;
+}
+
+/** The webhooks of the program, in place of those of its last load. */
+function adoptHooks(server: Server, program: Server | undefined): void {
+  const defined = program?.[INTERNALS].hooks()?.defined ?? [];
+  const { hooks } = server[INTERNALS];
+  (defined.length > 0 ? hooks(true) : hooks())?.adopt(defined);
 }

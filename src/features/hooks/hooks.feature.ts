@@ -4,7 +4,7 @@ import type { Feature } from '../../core/server/feature.ts';
 import { RegisteredHooks } from './registered-hooks.ts';
 
 /** The webhooks of a server; undefined while there is none, unless they are to be created. */
-interface HookService {
+export interface HookService {
   (create: true): RegisteredHooks;
   (): RegisteredHooks | undefined;
 }

@@ -94,7 +94,29 @@ export class RegisteredHooks {
 
   /** Registers a webhook. @throws {DefinitionError} */
   register(path: string, options: HookOptions): Hook {
-    const defined = defineHook(path, options, (each) => this.#hooks.has(each) || this.#hooks.size >= MAX_HOOKS);
+    this.#add(defineHook(path, options, (each) => this.#hooks.has(each) || this.#hooks.size >= MAX_HOOKS));
+    const { table } = this;
+    return {
+      path,
+      deliveries: (query = {}) => this.list(query, path),
+      body: (ref) => table.body(path, ref),
+      again: (ref) => table.again(path, ref),
+    };
+  }
+
+  /** The webhooks with their options. */
+  get defined(): readonly DefinedHook[] {
+    return [...this.#hooks.values()].map(({ defined }) => defined);
+  }
+
+  /** Takes the webhooks of a program in place of those of its last load: for `troupe dev`. */
+  adopt(all: readonly DefinedHook[]): void {
+    this.#hooks.clear();
+    for (const defined of all) this.#add(defined);
+  }
+
+  #add(defined: DefinedHook): void {
+    const { path } = defined;
     const rates = new TokenBuckets(defined.rate);
     const { clock } = this.#core.system;
     this.#hooks.set(path, {
@@ -110,13 +132,6 @@ export class RegisteredHooks {
       receive: (post) => this.#receive(defined, post),
     });
     this.table.begin(path);
-    const { table } = this;
-    return {
-      path,
-      deliveries: (query = {}) => this.list(query, path),
-      body: (ref) => table.body(path, ref),
-      again: (ref) => table.again(path, ref),
-    };
   }
 
   /** The webhook at a path; one slash at its end makes no difference. */

@@ -10,7 +10,7 @@ import type { ServerDescription } from '../../core/messages/results.ts';
 import type { NamedClient, Transport } from '../../core/transports/transport.ts';
 import type { EventService } from '../events/event-service.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
-import type { RegisteredHooks } from '../hooks/registered-hooks.ts';
+import type { HookService } from '../hooks/hooks.feature.ts';
 import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
 import type { SkillSource } from '../skills/skill-source.ts';
 
@@ -29,7 +29,7 @@ export interface Internals {
   /** The client on stdio or on a socket; undefined while it serves neither. */
   localClient(): NamedClient | undefined;
   /** The webhooks; undefined while there is none. */
-  hooks(): RegisteredHooks | undefined;
+  readonly hooks: HookService;
   /** Records what viewers do; undefined without an audit. */
   readonly audit?: Mailbox<AuditMail> | undefined;
   /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */

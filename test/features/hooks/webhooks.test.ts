@@ -1,6 +1,8 @@
 /** Webhooks of a server: what is verified is stored, answered, handled and attempted again; everything else is rejected without a reason. */
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
+import { ReloadHost } from '../../../src/cli/reload/reload-host.ts';
+import { Endpoints } from '../../../src/cli/serving/endpoints.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import type { HookOptions } from '../../../src/features/hooks/define-hook.ts';
 import { INTERNALS } from '../../../src/features/server/internals.ts';
@@ -457,4 +459,36 @@ test('a handler that returns a target sends its event to the instance of that ke
   const view = await next.server.send('build', 'troupe', { type: 'push' });
   assert.match(JSON.stringify(view), /"pushes":2/);
   await next.server.close();
+});
+
+test('under troupe dev, the webhooks of the latest load of a program are served', async () => {
+  let server = createServer({ name: 'mine', version: '1' });
+  const endpoints = new Endpoints('dev', { values: {}, lists: {}, positionals: [], rest: [] });
+  const host = new ReloadHost({ name: 'mine', version: '1', log: () => {} }, endpoints, async (own) => {
+    server = own;
+  });
+  const load = (path: string, work: () => void): void => {
+    const program = createServer({ name: 'mine', version: '1' });
+    program.webhook(path, { verify: github({ secret: SECRET }), to: work });
+    host.adopt(program);
+  };
+  const statusAt = async (path: string, body: string): Promise<number> =>
+    (
+      await server.fetch(
+        new Request(`http://localhost${path}`, { method: 'POST', body, headers: { ...byGithub(body) } }),
+      )
+    ).status;
+  let handled = '';
+  load('/hooks/a', () => {
+    handled += 'a';
+  });
+  assert.is(await statusAt('/hooks/a', '[1]'), 200);
+  await until(() => handled === 'a');
+  load('/hooks/b', () => {
+    handled += 'b';
+  });
+  assert.is.not(await statusAt('/hooks/a', '[2]'), 200);
+  assert.is(await statusAt('/hooks/b', '[2]'), 200);
+  await until(() => handled === 'ab');
+  await server.close();
 });
