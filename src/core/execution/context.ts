@@ -35,6 +35,8 @@ export interface EmitOptions {
   readonly at?: Date | number | undefined;
   /** The W3C `traceparent` of what emits it. */
   readonly trace?: string | undefined;
+  /** The only principal whose subscriptions get it. Default: all subscriptions may. */
+  readonly owner?: string | undefined;
 }
 
 /** An event that is durable. */

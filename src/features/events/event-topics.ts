@@ -144,7 +144,7 @@ export class EventTopics {
         `event ${describe(name)}: no such event type. Register it: server.event(name, { … })`,
       );
     const { label, payload: schema, by } = found.implementation;
-    const { id, trace } = options;
+    const { id, trace, owner } = options;
     if (id !== undefined && (typeof id !== 'string' || !EVENT_ID.test(id)))
       throw new EventError('invalid', `${label}: id: expected 1 to 256 visible ASCII characters, got ${describe(id)}`);
     const at = timeOf(options.at, label) ?? this.#clock.date();
@@ -169,7 +169,7 @@ export class EventTopics {
         `${label}: ${by}: expected a string or a number, because it is "by", got ${describe(value)}`,
       );
     const topic = this.#topic(name, String(value), found.implementation);
-    const event = { id: id ?? randomId(), at, trace, data, text };
+    const event = { id: id ?? randomId(), at, trace, owner, data, text };
     const committed = await topic.append(event, id !== undefined);
     return { id: committed.id, seq: committed.seq };
   }
@@ -217,8 +217,10 @@ export class EventTopics {
     const found = this.known(name);
     if (!found) return () => undefined;
     const { label, match, shape } = found.implementation;
-    if (!match && !shape) return ({ data }) => (fits(data, args) ? data : undefined);
-    return ({ id, at, data }) => {
+    const isForThem = (owner: string | undefined): boolean => owner === undefined || owner === who.principal;
+    if (!match && !shape) return ({ data, owner }) => (isForThem(owner) && fits(data, args) ? data : undefined);
+    return ({ id, at, data, owner }) => {
+      if (!isForThem(owner)) return undefined;
       const began = this.#clock.now();
       try {
         const event = { id, at, data };

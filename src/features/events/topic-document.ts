@@ -16,6 +16,8 @@ export interface TopicEvent {
   readonly committed: number;
   /** The W3C `traceparent` of what emitted it. */
   readonly trace: string | undefined;
+  /** The only principal that may get it; undefined for all subscribers. */
+  readonly owner?: string | undefined;
   /** Frozen: all subscribers have the same object. */
   readonly data: JsonObject;
   /** The event as it is stored. */
@@ -25,7 +27,7 @@ export interface TopicEvent {
 }
 
 /** The facts of an event before its commit. */
-export type NewEvent = Pick<TopicEvent, 'id' | 'at' | 'trace' | 'data'> & { readonly text: string };
+export type NewEvent = Pick<TopicEvent, 'id' | 'at' | 'trace' | 'owner' | 'data'> & { readonly text: string };
 
 /** A range of older events, which a row of its own has. */
 export interface TopicPart {
@@ -61,9 +63,10 @@ export const NEW_TOPIC = (epoch: string): TopicHead => ({ epoch, last: 0, purged
 
 /** Numbers an event. @param committed milliseconds since 1970 */
 export function commitEvent(event: NewEvent, seq: number, committed: number): TopicEvent {
-  const { id, at, trace, data, text } = event;
-  const line = `[${toText(id)},${at},${committed},${toText(trace ?? null)},${text}]`;
-  return { seq, id, at, committed, trace, data, line, bytes: Buffer.byteLength(line) };
+  const { id, at, trace, owner, data, text } = event;
+  const more = owner === undefined ? '' : `,${toText(owner)}`;
+  const line = `[${toText(id)},${at},${committed},${toText(trace ?? null)},${text}${more}]`;
+  return { seq, id, at, committed, trace, owner, data, line, bytes: Buffer.byteLength(line) };
 }
 
 /** True if the tail has to become a part before the next event. All nodes that read the same head decide the same. */
@@ -139,11 +142,12 @@ export function readPart(text: string, { first, last }: TopicPart): readonly Top
 function readEvents(lines: readonly string[], first: number): readonly TopicEvent[] {
   return lines.map((line, index): TopicEvent => {
     const read = fromText(line, 'an event of a topic');
-    const [id, at, committed, trace, data]: readonly unknown[] = Array.isArray(read) ? read : [];
+    const [id, at, committed, trace, data, owner]: readonly unknown[] = Array.isArray(read) ? read : [];
     if (typeof id !== 'string' || typeof at !== 'number' || !isCount(committed) || !isJsonObject(data)) throw damaged();
     const traced = typeof trace === 'string' ? trace : undefined;
+    if (owner !== undefined && typeof owner !== 'string') throw damaged();
     const bytes = Buffer.byteLength(line);
-    return { seq: first + index, id, at, committed, trace: traced, data: frozen(data), line, bytes };
+    return { seq: first + index, id, at, committed, trace: traced, owner, data: frozen(data), line, bytes };
   });
 }
 

@@ -20,6 +20,7 @@ import { InstanceSchedules, isSlotTimer } from './instance-schedules.ts';
 import type { InstanceServices } from './instance-services.ts';
 import type { InstanceSlot } from './instance-slot.ts';
 import type { MachineKind } from './machine-definition.ts';
+import { EmittedEvents } from './messages/emitted-events.ts';
 import { InstanceMessages } from './messages/instance-messages.ts';
 import { OUT_TIMER } from './messages/out-message.ts';
 import { delaysOf, type Resumption, type StoredInstance, writeStored } from './restore.ts';
@@ -97,7 +98,14 @@ export class Activation implements InputsOwner {
     const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
     const beginning =
       'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.stored.entries };
+    // An instance that finishes on the machine of an earlier version emits nothing: its states may be others.
+    const { emits = [] } = this.kind;
+    const emitted =
+      emits.length > 0 && machine === this.kind.machine
+        ? new EmittedEvents(emits, this.messages, entry.principal, host.limits.maxDepth)
+        : undefined;
     this.hosted = new HostedMachine(machine, beginning, {
+      ...(emitted && { stepped: (step, snapshot) => emitted.stepped(step, snapshot) }),
       timers: host.timers,
       asking: this.inputs,
       steps: (actor) => this.#steps(actor),
@@ -109,6 +117,8 @@ export class Activation implements InputsOwner {
       withoutCall: (step) => host.poisonEvents.runMarked(entry.id, step),
       changed,
     });
+    if ('input' in from) emitted?.begins(this.hosted.snapshot);
+    else emitted?.resumes(this.hosted.snapshot);
   }
 
   /** Starts or resumes the machine: restores its timers, and schedules overdue ones for now. Its effects are deferred. */

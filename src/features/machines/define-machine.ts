@@ -12,6 +12,7 @@ import type { MachineSchedule } from '../schedules/schedule-definition.ts';
 import type { AnyRoles, CreateOption, MachineKey, RolesOption } from './key-options.ts';
 import type { Migrated, OldInstance } from './machine-definition.ts';
 import type { Added, EventSchemas, MachineInput, OneMachine } from './machine-types.ts';
+import type { EmitOption } from './messages/emitted-events.ts';
 
 declare module '../../core/server/options.ts' {
   interface ServerOptions {
@@ -135,6 +136,11 @@ export interface MachineOptions<
    * calls that each of them accepts. See docs/skills.md. Default false.
    */
   readonly skill?: boolean | undefined;
+  /**
+   * The events of `server.event` that its instances emit when they enter a state or take an event, in the commit of that turn. See
+   * docs/messages.md.
+   */
+  readonly emits?: Readonly<Record<string, EmitOption<SnapshotFrom<M>['context']>>> | undefined;
   /** Timeout of a call in milliseconds. Default: the server's timeout. */
   readonly timeoutMs?: number | undefined;
   /**
@@ -179,11 +185,15 @@ type MembersFit<Members, S> = (S extends AuthorSchema ? Infer<S> : object) exten
 
 /** A machine of any types, as the runtime handles it. */
 export interface AnyMachine
-  extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes' | 'limits' | 'roles' | 'schedules'> {
+  extends Omit<
+    MachineOptions,
+    'emits' | 'events' | 'view' | 'annotations' | 'eventScopes' | 'limits' | 'roles' | 'schedules'
+  > {
   readonly schedules?: Readonly<Record<string, MachineSchedule>> | undefined;
   readonly name: string;
   readonly machine: AnyStateMachine;
   readonly events: EventSchemas;
+  readonly emits?: Readonly<Record<string, object>> | undefined;
   view?(snapshot: never): unknown;
   readonly roles?: AnyRoles | undefined;
   readonly annotations?: Readonly<Partial<Record<string, ToolAnnotations>>> | undefined;

@@ -28,6 +28,7 @@ const limits: option.Check = (value) => {
 
 export const MACHINE_MEMBERS: Checks = {
   ...DESCRIBED,
+  emits: option.object,
   machine: statechart,
   events: option.expected('an object: the schema of each event that clients may send, or true', isObject),
   view: option.functional,

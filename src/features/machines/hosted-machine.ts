@@ -6,7 +6,9 @@ import {
   type AnyMachineSnapshot,
   type AnyStateMachine,
   createActor,
+  type InspectedMicrostepEvent,
   type InspectionEvent,
+  isMachineSnapshot,
   type Actor as XStateActor,
 } from 'xstate';
 import { actorAt, actorPath, isActor, isLifecycle } from '../../core/kernel/charts/system-actors.ts';
@@ -37,6 +39,8 @@ interface HostedMachineDeps {
   log(message: unknown): void;
   /** Takes an action of `tell`, in the turn that runs it. @returns false for any other action. Absent: it has no messages */
   tells?(action: ExecutableAction): boolean;
+  /** Called after each step of the root, in the turn. What it throws fails the turn. Absent: nothing follows the steps */
+  stepped?(step: InspectedMicrostepEvent, snapshot: AnyMachineSnapshot): void;
   /** Runs a step that no call has caused. */
   withoutCall?<T>(step: () => T): T;
   /** Called when the machine changed or failed without a call, through an invocation or a timer. */
@@ -218,7 +222,13 @@ export class HostedMachine {
     if (event.type === '@xstate.actor' && isActor(actorRef)) this.#adopt(actorRef);
     // XState creates the root only after it has inspected the root's start.
     if (event.type === '@xstate.event' && isRoot(actorRef) && !isLifecycle(event.event)) this.#events.push(event.event);
+    if (event.type === '@xstate.microstep') this.#step(event);
     if (event.type === '@xstate.snapshot') this.#changed();
+  }
+
+  #step(event: InspectedMicrostepEvent): void {
+    const { stepped } = this.#host;
+    if (stepped && isRoot(event.actorRef) && isMachineSnapshot(event.snapshot)) stepped(event, event.snapshot);
   }
 
   #adopt(actor: AnyActorRef): void {

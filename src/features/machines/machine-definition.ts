@@ -6,6 +6,7 @@ import type { JsonValue } from '../../core/protocol/json.ts';
 import type { HandleView } from './handle-messages.ts';
 import type { InstanceSchedule } from './instance-slot.ts';
 import type { KeyedBy } from './keys.ts';
+import type { EmitRule } from './messages/emitted-events.ts';
 import type { Roles } from './role-types.ts';
 
 /** The caller of an instance. */
@@ -70,6 +71,8 @@ export interface MachineKind {
   readonly keyed?: KeyedKind | undefined;
   /** The schedules of each instance, by their names; undefined without any. */
   readonly schedules?: ReadonlyMap<string, InstanceSchedule> | undefined;
+  /** The events of topics that its instances emit. */
+  readonly emits?: readonly EmitRule[] | undefined;
   /** True if views show its instances: they can answer its questions. */
   readonly hasViews?: boolean;
 }

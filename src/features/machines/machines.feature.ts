@@ -12,6 +12,7 @@ import { launcher } from '../../core/server/launcher.ts';
 import { apps } from '../apps/apps.feature.ts';
 import { ANSWER_DEFINITION } from '../asking/model-fallback.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
+import { events } from '../events/events.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { skills } from '../skills/skills.feature.ts';
 import { workers } from '../workers/workers.feature.ts';
@@ -21,6 +22,7 @@ import { chartUri, handleUri } from './handle-record.ts';
 import { Handles } from './handles.ts';
 import { missingImplementations } from './machine-references.ts';
 import { machineRegistration } from './machine-registration.ts';
+import { topicMail } from './messages/topic-mail.ts';
 import { PROGRAM_CALLER, programEvent } from './program-events.ts';
 import type { MachinesService } from './registered-machines.ts';
 import { statechartRunner } from './statechart-call.ts';
@@ -44,6 +46,10 @@ export const machines: Feature<MachinesService> = {
         audit: core.service(audit)?.mailbox,
         calls: core.service(cluster).calls,
       });
+      created.target(
+        'topic',
+        topicMail(() => core.service(events).topics),
+      );
       created.onChange(({ machine, handle, key, principal }) => {
         // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast. Those of a shared
         // instance say only that it has changed: its readers have roles.

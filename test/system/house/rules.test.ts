@@ -89,7 +89,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   'guard/authorization': ['asking', 'events', 'tasks', 'guard/audit'],
   'guard/limits': ['guard/audit'],
   hooks: ['machines'],
-  machines: ['apps', 'asking', 'cluster', 'guard/audit', 'guard/limits', 'schedules', 'skills', 'workers'],
+  machines: ['apps', 'asking', 'cluster', 'events', 'guard/audit', 'guard/limits', 'schedules', 'skills', 'workers'],
   middleware: ['guard/authorization'],
   // The methods that need no token may be theirs.
   oauth: ['skills', 'tasks'],

@@ -4,7 +4,7 @@ import type { ExecutableAction } from '../../../core/kernel/xstate-internals.ts'
 import { describe, isObject, type JsonObject } from '../../../core/protocol/json.ts';
 import type { StoredInstance } from '../restore.ts';
 import { serializable } from '../serializable.ts';
-import type { NewMessage } from './out-message.ts';
+import type { MessageTarget, NewMessage } from './out-message.ts';
 import { argumentsOfTell, type MessageBody } from './tell.ts';
 
 /** The most senders that an instance remembers. A message of another one that arrives twice may then take effect twice. */
@@ -81,9 +81,13 @@ export class InstanceMessages {
       );
     // The result of `serializable` is JSON data.
     const body = serializable(event, `${where}: the event`, this.#maxDepth) as JsonObject;
-    const to = { kind: 'instance', machine, key } as const;
-    this.#written.push({ seq: this.next(), to, body, hops: this.hops + 1 });
+    this.write({ kind: 'instance', machine, key }, body);
     return true;
+  }
+
+  /** Writes a message in the current turn. */
+  write(to: MessageTarget, body: JsonObject): void {
+    this.#written.push({ seq: this.next(), to, body, hops: this.hops + 1 });
   }
 }
 

@@ -8,8 +8,8 @@ import { type JournalEvent, OUT_STREAMS, StoreError, type Write } from '../../..
 export type MessageTarget =
   /** `key`: of its instance; for a machine without keys, the id of a handle. */
   | { readonly kind: 'instance'; readonly machine: string; readonly key: string }
-  /** A topic of events; `by`: the value that selects one of its streams. */
-  | { readonly kind: 'topic'; readonly name: string; readonly by?: string };
+  /** A topic of events. `owner`: the only principal that may get the event; undefined for all. */
+  | { readonly kind: 'topic'; readonly name: string; readonly owner?: string };
 
 /** A message that an instance has written in the commit of a turn. */
 export interface OutMessage {
@@ -48,7 +48,7 @@ const UNDONE = 'undone';
 
 /** The stream of the messages to one target. */
 export function streamOf(to: MessageTarget): string {
-  return `${OUT_STREAMS}${sha256(to.kind === 'instance' ? `${to.machine} ${to.key}` : `topic ${to.name} ${to.by ?? ''}`).slice(0, 22)}`;
+  return `${OUT_STREAMS}${sha256(to.kind === 'instance' ? `${to.machine} ${to.key}` : `topic ${to.name}`).slice(0, 22)}`;
 }
 
 export function messageId({ handle }: Pick<Sender, 'handle'>, seq: number): string {
@@ -102,9 +102,9 @@ function messageOfRow(sender: Sender, { seq, stream, data }: JournalEvent): OutM
 /** Returns whether a value is the target of a message. */
 export function isTarget(value: unknown): value is MessageTarget {
   if (!isObject(value)) return false;
-  const { kind, machine, key, name, by } = value;
+  const { kind, machine, key, name, owner } = value;
   if (kind === 'instance') return typeof machine === 'string' && typeof key === 'string';
-  return kind === 'topic' && typeof name === 'string' && (by === undefined || typeof by === 'string');
+  return kind === 'topic' && typeof name === 'string' && (owner === undefined || typeof owner === 'string');
 }
 
 /** Returns whether a value is a sender. */

@@ -15,6 +15,7 @@ import { keyedOf } from '../keyed-kind.ts';
 import { checkMachine } from '../machine-checks.ts';
 import type { KeyedKind, MachineKind } from '../machine-definition.ts';
 import { missingImplementations } from '../machine-references.ts';
+import { emitRules } from '../messages/emitted-events.ts';
 import { membersOf } from './handle-arguments.ts';
 import type { HandlesPort } from './handle-calls.ts';
 import { type MachineResource, resourcesOf } from './handle-resources.ts';
@@ -51,7 +52,9 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort, vie
     Object.entries(definition.events).map(([type, schema]) => [type, membersOf(schema, `${label}: events.${type}`)]),
   );
   const keyed = keyedOf(definition, label);
-  const kind = kindOf(definition, chart, events, keyed);
+  const isShared = keyed?.kind === 'argument' || keyed?.kind === 'tenant';
+  const emits = emitRules(definition.emits, machine, isShared, label);
+  const kind = { ...kindOf(definition, chart, events, keyed), emits };
   const app = machineApp(definition, chart, members, views);
   return {
     kind: { ...kind, schedules: schedulesOf(definition, chart, label) },
