@@ -4,8 +4,7 @@ import * as option from '../../core/protocol/option-rows.ts';
 /** Deliveries to the callbacks of clients (docs/events.md). */
 export interface CallbackOptions {
   /**
-   * Origins that clients may name besides public https addresses, such as `http://127.0.0.1:8080`. `troupe dev` allows those of this
-   * machine. Default: none.
+   * Origins that clients may name besides public https addresses, such as `http://127.0.0.1:8080` while you develop. Default: none.
    */
   readonly allow?: readonly string[] | undefined;
   /** True if the user of this machine, a client over stdio or a socket, may subscribe. Default: false. */

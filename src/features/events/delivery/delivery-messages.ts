@@ -30,8 +30,6 @@ export type DeliveryMail =
   | { readonly type: 'refresh'; readonly record: StoredSubscription }
   /** Its client, the server or an operator ends it. */
   | { readonly type: 'end'; readonly how: 'unsubscribe' | 'terminate'; readonly reason: Termination | undefined }
-  /** A dead letter was accepted after all. */
-  | { readonly type: 'letter accepted'; readonly seq: number }
   /** Another process delivers from now on, or the server stops. */
   | { readonly type: 'let go' };
 

@@ -203,9 +203,6 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
         return this.#refresh(mail.record);
       case 'end':
         return this.#end(mail.how, mail.reason);
-      case 'letter accepted':
-        this.#record = { ...this.#record, dead: this.#record.dead?.filter(({ seq }) => seq !== mail.seq) };
-        return this.#host.changed(this);
       case 'let go':
         return this.#leave('let go', undefined);
     }

@@ -7,9 +7,8 @@ import { isExcess, Quota, type Reservation } from '../../../core/kernel/quota.ts
 import { TimerQueue } from '../../../core/kernel/timer-queue.ts';
 import type { CellHolder } from '../../../core/messages/cell-holder.ts';
 import { isOfCells } from '../../../core/protocol/cell.ts';
-import { isJsonObject, type JsonObject } from '../../../core/protocol/json.ts';
 import type { Core } from '../../../core/server/feature.ts';
-import { fromText, toText } from '../../../core/store/serialize.ts';
+import { toText } from '../../../core/store/serialize.ts';
 import type { ActorRow, Write } from '../../../core/store/store.ts';
 import { EventCursors } from '../event-cursor.ts';
 import type { EventTopics } from '../event-topics.ts';
@@ -35,16 +34,6 @@ export interface WebhookSubscriptionsOptions {
   readonly posts: CallbackPosts;
   /** The reason for which its caller may no longer receive events. Never rejects. */
   refusal(record: StoredSubscription): Promise<Termination | 'later' | undefined>;
-}
-
-/** An event that was given up. */
-export interface WebhookLetter {
-  readonly seq: number;
-  readonly category: FailureCategory;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly event: string;
-  readonly body: JsonObject;
 }
 
 /** Milliseconds until changes are stored, and the number of changes of one subscription after which they are stored at once. */
@@ -426,48 +415,4 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     }
     this.#gone = gone;
   }
-
-  // Dead letters.
-
-  /** The dead letters of a subscription, the oldest first. @throws {StoreError} */
-  async letters(delivery: WebhookDelivery): Promise<readonly WebhookLetter[]> {
-    await this.flush((id) => id === delivery.id);
-    const { dead = [] } = delivery.record;
-    const [first] = dead;
-    if (!first) return [];
-    const kept = new Set(dead.map(({ seq }) => seq));
-    const after = first.seq - 1;
-    const events = await this.#core.store.events(subscriptionActor(delivery.id), DEAD, after, MAX_LETTERS);
-    return events.flatMap(({ seq, kind, data }) => (kept.has(seq) ? letterOf(seq, kind, data) : []));
-  }
-
-  /** Delivers a dead letter again. @returns undefined if there is no such letter */
-  async redeliver(delivery: WebhookDelivery, seq: number): Promise<Verdict | undefined> {
-    const letter = (await this.letters(delivery)).find((each) => each.seq === seq);
-    if (!letter) return undefined;
-    const { record } = delivery;
-    const cursor = this.cursorOf(record, record.seq);
-    const verdict = await this.#options.posts.send(record, {
-      id: letter.event,
-      body: toText({ ...letter.body, cursor }),
-    });
-    if (verdict.is === 'accepted') delivery.mailbox.send({ type: 'letter accepted', seq });
-    return verdict;
-  }
-}
-
-const CATEGORIES: ReadonlySet<string> = new Set<FailureCategory>([
-  'http_4xx',
-  'http_5xx',
-  'connection_refused',
-  'timeout',
-  'tls_error',
-]);
-
-function letterOf(seq: number, kind: string, data: string): WebhookLetter | [] {
-  const value = fromText(data, 'a dead letter');
-  if (!isJsonObject(value)) return [];
-  const { at, event, body } = value;
-  if (typeof at !== 'number' || typeof event !== 'string' || !isJsonObject(body)) return [];
-  return { seq, category: CATEGORIES.has(kind) ? (kind as FailureCategory) : 'http_4xx', at, event, body };
 }
