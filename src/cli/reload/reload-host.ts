@@ -139,6 +139,7 @@ export class ReloadHost {
     // Before the elements: none of them is served without its rules and its middleware.
     this.#server.guardAs(program);
     this.#copy(program);
+    this.#server[INTERNALS].schedules().replace(program[INTERNALS].schedules().definitions());
     this.#unfollow = this.#follow(program);
   }
 
@@ -157,6 +158,7 @@ export class ReloadHost {
     this.#server.skillsOf(undefined);
     this.#server.eventsOf(undefined);
     adoptHooks(this.#server, undefined);
+    this.#server[INTERNALS].schedules().replace([]);
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
     this.#server.apps.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);

@@ -12,6 +12,7 @@ import type { EventService } from '../events/event-service.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { HookService } from '../hooks/hooks.feature.ts';
 import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
+import type { ServerSchedules } from '../schedules/server-schedules.ts';
 import type { SkillSource } from '../skills/skill-source.ts';
 
 /** The key of {@link Internals} on a server of any copy of this package. */
@@ -40,6 +41,8 @@ export interface Internals {
   readonly events: EventService | undefined;
   /** The folders of skills of the program, by the same rule. */
   skillFolders(): readonly SkillSource[];
+  /** The schedules of the program, by the same rule. */
+  schedules(): ServerSchedules;
   /**
    * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
    * `open`

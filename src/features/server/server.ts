@@ -780,6 +780,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
         return core.capabilities.offered.events && service();
       },
       skillFolders: () => this.#service(skills).folders,
+      schedules: () => this.#service(schedules),
       hooks: this.#service(hooks),
       audit: this.#service(audit)?.mailbox,
       clock: this.options.clock ?? systemClock,

@@ -125,3 +125,23 @@ test('a machine that the program registers later is followed', () =>
     await settled();
     assert.equal(await tools(), []);
   }));
+
+test('a schedule of a server comes along with a reload: with its new handler, with other dates, or not at all', () =>
+  onBench(async ({ load, clock }) => {
+    const ran: string[] = [];
+    const each = (everyMs: number, name: string) => (program: Server) =>
+      void program.schedule('beat', { everyMs }, () => void ran.push(name));
+    await load(each(60_000, 'first'));
+    await clock.advance(90_000);
+    await load(each(60_000, 'second'));
+    await clock.advance(30_000);
+    assert.equal(ran, ['first', 'second']);
+    await load(each(3_600_000, 'third'));
+    await clock.advance(600_000);
+    assert.is(ran.length, 2);
+    await clock.advance(3_600_000);
+    assert.equal(ran, ['first', 'second', 'third']);
+    await load(() => {});
+    await clock.advance(7_200_000);
+    assert.is(ran.length, 3);
+  }));
