@@ -19,6 +19,8 @@ export interface Clock {
    * (docs/adr/0015).
    */
   date(): number;
+  /** Milliseconds since 1970 by the wall clock, which jumps. Absent: {@link Clock.date} is the only date. */
+  wall?(): number;
   /** True if dates pass as monotonic time does, although they may begin later, as those of a database. */
   readonly dateIsSteady?: true;
   /** Runs `callback` once, `ms` milliseconds from now (0 to 2^31-1). The timer does not keep the process alive. */
@@ -201,6 +203,7 @@ export function isoOf(ms: number): string {
 export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => Math.floor(performance.timeOrigin + performance.now()),
+  wall: () => Date.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
     timer.unref();

@@ -21,13 +21,15 @@ import { continuedFrom, dueSlot, nextDue, offsetOf } from './schedule-slots.ts';
 
 /** Number of times that a slot begins, if the process ends each time. */
 const MOST_ATTEMPTS = 3;
+/** Milliseconds between two looks at a wall clock. */
+const LOOK_MS = 30_000;
 /** Delays of a store that rejects. */
 const BACK_OFF = { fromMs: 100, toMs: 60_000 };
 
 interface ScheduleServices {
   readonly system: ActorSystem;
   readonly store: Store;
-  /** Milliseconds since 1970, unaffected by changes of the wall clock. */
+  /** Milliseconds since 1970. */
   date(): number;
   /** Milliseconds for which a handler may go on when this process lets go of the schedule. */
   readonly graceMs: number;
@@ -333,9 +335,10 @@ class Schedule implements Behaviour<ScheduleMail> {
     if (next === undefined) return;
     const { clock } = this.#services.system;
     const term = this.#term;
-    this.#timer = afterAny(clock, Math.ceil(next - this.#services.date()), () =>
-      this.#self.send({ type: 'due', term }),
-    );
+    const ms = Math.ceil(next - this.#services.date());
+    // The time of a timer does not pass while the machine is suspended, and the wall clock may be set.
+    const most = clock.wall && !clock.dateIsSteady ? LOOK_MS : ms;
+    this.#timer = afterAny(clock, Math.min(ms, most), () => this.#self.send({ type: 'due', term }));
   }
 
   #begin(): void {

@@ -1,5 +1,5 @@
 /** The schedules of one server: registers them, and runs those whose cells this process serves, once it serves. */
-import { isoOf, steadyDate } from '../../core/kernel/clock.ts';
+import { isoOf } from '../../core/kernel/clock.ts';
 import type { Facts } from '../../core/kernel/inspection/records.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { CELLS, RANDOM_LENGTH, withCell } from '../../core/protocol/cell.ts';
@@ -41,7 +41,10 @@ export class ServerSchedules {
     const { system, store, limits } = core;
     const began = latenessOf(system.metrics);
     const ended = system.metrics.counter('troupe.schedule.runs', '{run}', 'Runs of schedules that have ended.', STATE);
-    this.#services = { system, store, date: steadyDate(system.clock), graceMs: limits.graceMs, began, ended };
+    const { clock } = system;
+    // People name dates by the wall clock. That of a database is steady, and the same for all nodes.
+    const date = (): number => (clock.dateIsSteady ? clock.date() : (clock.wall?.() ?? clock.date()));
+    this.#services = { system, store, date, graceMs: limits.graceMs, began, ended };
   }
 
   /**

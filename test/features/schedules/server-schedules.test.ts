@@ -6,7 +6,7 @@ import type {
   ScheduleSlot,
 } from '../../../src/features/schedules/schedule-definition.ts';
 import type { Server } from '../../../src/index.ts';
-import { settled } from '../../../src/testing/testing.ts';
+import { SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { later, type Serving, serving } from './support.ts';
@@ -363,5 +363,25 @@ test('names, handlers and options that are wrong are rejected with a correction'
     [['a', { everyMs: 1_000, timeoutMs: 0 }, () => {}], /schedule "a": timeoutMs: expected whole milliseconds/],
   ] as const)
     assert.throws(() => schedule(...args), message);
+  await server.close();
+});
+
+test('R-83: a slot that passes while the machine is suspended runs within half a minute of its resumption, and a clock that is set back repeats none', async () => {
+  let jumpMs = 0;
+  const clock = new (class extends SimulatedClock {
+    wall(): number {
+      return this.date() + jumpMs;
+    }
+  })();
+  const slots: ScheduleSlot[] = [];
+  const { server } = await serving(noting({ cron: '0 3 * * *' }, slots), { clock });
+  await clock.advance(HOUR);
+  assert.is(slots.length, 0);
+  jumpMs = 5 * HOUR;
+  await clock.advance(30_000);
+  assert.equal(dates(slots), ['01-01T03:00']);
+  jumpMs = 0;
+  await clock.advance(3 * HOUR);
+  assert.is(slots.length, 1);
   await server.close();
 });
