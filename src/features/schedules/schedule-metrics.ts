@@ -1,4 +1,5 @@
 /** The metrics of schedules, which those of a server and those of its machines share. */
+import { Histogram } from '../../core/kernel/telemetry/instruments.ts';
 import type { Metrics } from '../../core/kernel/telemetry/metrics.ts';
 
 /** In seconds. */
@@ -7,9 +8,13 @@ const known = new WeakMap<Metrics, (ms: number) => void>();
 
 /** Counts by how many milliseconds slots are late. The metric exists from the first use on. */
 export function latenessOf(metrics: Metrics): (ms: number) => void {
-  const found =
-    known.get(metrics) ??
-    metrics.histogram('troupe.schedule.lateness', 'Time from the date of a slot to the beginning of its run.', BOUNDS);
-  known.set(metrics, found);
-  return found;
+  const found = known.get(metrics);
+  if (found) return found;
+  const help = 'Time from the date of a slot to the beginning of its run.';
+  const histogram = new Histogram({ name: 'troupe.schedule.lateness', help, unit: 's' }, BOUNDS);
+  metrics.add(histogram);
+  const series = histogram.series({});
+  const count = (ms: number): void => void histogram.observe(series, ms / 1_000);
+  known.set(metrics, count);
+  return count;
 }

@@ -140,12 +140,9 @@ export class Metrics {
     return (value) => sum.count(label, value);
   }
 
-  /** Adds a histogram. @param bounds in seconds @returns counts a duration in milliseconds */
-  histogram(name: string, help: string, bounds: readonly number[]): (ms: number) => void {
-    const histogram = new Histogram(duration(name, help), bounds);
-    this.#read.push(histogram);
-    const series = histogram.series({});
-    return (ms) => void histogram.observe(series, ms / 1_000);
+  /** Adds an instrument of a feature. */
+  add(instrument: Instrument): void {
+    this.#read.push(instrument);
   }
 
   /** Calls a function each time before the metrics are read. */
