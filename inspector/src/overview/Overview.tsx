@@ -13,8 +13,7 @@ import './overview.css';
 /** Interval of the requests for missing deadlines, in milliseconds. */
 const REFRESH_MS = 1_000;
 
-const Deliveries = later('The deliveries of webhooks', async () => (await import('./Deliveries.tsx')).Deliveries);
-const Approvals = later('The list of approvals', async () => (await import('./Approvals.tsx')).Approvals);
+const Decisions = later('What waits for you', async () => (await import('./Decisions.tsx')).Decisions);
 
 const Calls = later('The list of calls', async () => (await import('./Calls.tsx')).Calls);
 
@@ -22,11 +21,6 @@ const Connect = later('The entries of the clients', async () => (await import('.
 
 /** Most servers share their store with no other. */
 const Nodes = later('The list of nodes', async () => (await import('./Nodes.tsx')).Nodes);
-
-const OwnQuestions = later(
-  'The questions of the server',
-  async () => (await import('./OwnQuestions.tsx')).OwnQuestions,
-);
 
 const Tools = later('The tools of the server', async () => (await import('./Tools.tsx')).Tools);
 
@@ -78,13 +72,9 @@ export function Overview() {
         <p class="overview-none">No client is connected. The calls of clients will appear here.</p>
       ) : null}
       {data.hello?.control === true && connection.value.state === 'live' ? (
-        <>
-          {data.hello.remote ? null : <Approvals />}
-          <OwnQuestions />
-        </>
+        <Decisions remote={data.hello.remote === true} />
       ) : null}
       <Calls />
-      {data.hello?.control === true && connection.value.state === 'live' && !data.hello.remote ? <Deliveries /> : null}
       <section aria-labelledby="overview-waiting">
         <header class="overview-head">
           <h2 id="overview-waiting">Waiting</h2>

@@ -115,6 +115,7 @@ test('the page has the chart and a form for each event, and the data of no insta
     uri: 'troupe://order/{handle}',
     texts: { title: 'Order' },
     translations: {},
+    address: 'handle',
   });
   assert.equal(states, ['cart', 'signing', 'paid', 'cancelled']);
   const listed = Array.isArray(events) ? events.map((event) => Object(event)) : [];

@@ -1,5 +1,5 @@
 /** Events of several nodes that share a database: one order, no loss, and news that reach streams at each node. */
-import { setTimeout as after } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { createServer, memory, postgres, type Server } from '../../../src/index.ts';
 import { connect } from '../../../src/testing/testing.ts';
@@ -37,7 +37,10 @@ nodes(
     await until(() => streamed(there).length > 0);
     const emits = ({ note }: typeof one, name: string) =>
       Promise.all(
-        Array.from({ length: EACH }, (_, n) => after(n % 7).then(() => note.emit({ n }, { id: `${name}${n}` }))),
+        Array.from({ length: EACH }, async (_, n) => {
+          for (let turns = n % 7; turns > 0; turns--) await turn();
+          return note.emit({ n }, { id: `${name}${n}` });
+        }),
       );
     const emitted = (await Promise.all([emits(one, 'a'), emits(two, 'b')])).flat();
     const ordered = emitted.toSorted((x, y) => x.seq - y.seq).map(({ id }) => id);

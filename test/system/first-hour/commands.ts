@@ -40,6 +40,8 @@ export const COMMANDS: readonly CommandStep[] = [
   ),
   step('npx troupe uninstall server.ts --yes && cat ~/.cursor/mcp.json', '…removed "tables"…"mcpServers": {…}…'),
   step('npx troupe types server.ts', '…interface …'),
+  step('npx troupe check server.ts || true', '…things to mend'),
+  step('npx troupe listen server.ts paid 2>&1 || true', '…unknown event paid. The server has no events…'),
   step('touch audit.jsonl && npx troupe audit audit.jsonl --since 1h'),
   step('npx troupe pack server.ts 2>&1 || true', '…data/troupe.db looks like a secret or a database…'),
   step("mv data ../tables-data && npm pkg set description='Finds and books tables.' author='Ada'"),
