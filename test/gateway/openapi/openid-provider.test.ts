@@ -202,11 +202,13 @@ else {
       discovered,
       { Oidc: { ...CLIENT, grant: 'client_credentials' } },
       async (desk, tokens) => {
+        let result = await desk.call();
+        // On a busy machine, a token may expire on its way.
         await until(async () => {
-          const result = await desk.call();
-          assert.equal(result.structuredContent, { who: 'desk', scope: 'read:pets' }, textOf(result));
-          return tokens.size > 1;
+          result = await desk.call();
+          return tokens.size > 1 && result.isError !== true;
         });
+        assert.equal(result.structuredContent, { who: 'desk', scope: 'read:pets' }, textOf(result));
       },
       { scopes: ['read:pets'] },
     ));
