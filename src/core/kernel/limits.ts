@@ -151,7 +151,7 @@ export interface Limits {
   readonly replyTtlMs: number;
   /**
    * Maximum number of stored results for one session, or for the idempotency keys of one principal (with a durable store), or for the
-   * idempotency keys of one handle (with any store).
+   * idempotency keys of one handle (with any store; in a cluster, those of the last three `graceMs` are kept beyond it).
    */
   readonly maxRepliesPerSession: number;
   /** Maximum number of scopes of state (`ctx.state`): principals and sessions that have some. */

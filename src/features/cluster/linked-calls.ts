@@ -40,21 +40,20 @@ export class LinkedCalls implements NodeCalls, NodeEndpoint {
   async call(cell: number, name: string, body: JsonObject, repeatable = false): Promise<JsonValue> {
     const { nodes, clock } = this.#options;
     const deadline = clock.now() + nodes.waitMs;
+    let mayHaveRun = false;
+    const givenUp = (): NodeCallError => (mayHaveRun ? outcomeUnknown() : unreachable());
     for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
       const place = nodes.placeOf(cell);
       if (place.at === 'here') return this.#here(cell, name, body);
       const failure = place.at === 'peer' ? await this.#ask(place.peer.node, cell, name, body) : undefined;
       if (failure !== undefined && typeof failure !== 'string') return failure.value;
-      if ((failure === 'lost' || failure === 'cut') && !repeatable)
-        throw new NodeCallError(
-          'unknown',
-          'the node that served this call ended. The call may or may not have run; its outcome is unknown',
-        );
+      mayHaveRun ||= failure === 'lost' || failure === 'cut';
+      if (mayHaveRun && !repeatable) throw givenUp();
       const left = deadline - clock.now();
-      if (failure === 'full' || left <= 0) throw unreachable();
+      if (failure === 'full' || left <= 0) throw givenUp();
       await new Promise<void>((resolve) => clock.after(Math.min(pauseMs, left), resolve));
       await nodes.settle(cell, Math.max(1, deadline - clock.now())).catch(() => {
-        throw unreachable();
+        throw givenUp();
       });
     }
   }
@@ -140,4 +139,11 @@ export class LinkedCalls implements NodeCalls, NodeEndpoint {
 
 function unreachable(): NodeCallError {
   return new NodeCallError('unreachable', 'the node that serves this call cannot be reached now. Retry later');
+}
+
+function outcomeUnknown(): NodeCallError {
+  return new NodeCallError(
+    'unknown',
+    'the node that served this call ended. The call may or may not have run; its outcome is unknown',
+  );
 }

@@ -42,6 +42,11 @@ export interface Commit {
   readonly out?: OutBatch | undefined;
 }
 
+/**
+ * For so many times `graceMs` a node that has lost an answer may repeat its call: for one until it gives up, for another one
+ * if the cell moves then, and one for the way.
+ */
+const REPEATED_GRACES = 3;
 /** Number of turns between two trims of the history. */
 const TRIM_EVERY = 256;
 
@@ -76,6 +81,8 @@ export function commitOf(
       added,
       now: host.date(),
       most: limits.maxRepliesPerSession,
+      // Without its reply, a repeated call would run again.
+      keptAfter: host.calls ? host.date() + limits.replyTtlMs - REPEATED_GRACES * limits.graceMs : Infinity,
     });
   }
   const writes: Write[] = [{ type: 'snapshot', actor, version: activation.version, data }, ...activation.writes()];

@@ -23,9 +23,11 @@ export interface NewReplies {
   readonly now: number;
   /** Maximum number of stored replies. */
   readonly most: number;
+  /** Replies that expire later are kept beyond the maximum, in milliseconds since 1970. */
+  readonly keptAfter: number;
 }
 
-const NO_REPLIES: NewReplies = { added: [], now: 0, most: 0 };
+const NO_REPLIES: NewReplies = { added: [], now: 0, most: 0, keptAfter: 0 };
 
 export class Footprint {
   readonly #reservation: Reservation;
@@ -68,7 +70,7 @@ export class Footprint {
    */
   loaded(
     bytes: number,
-    { added, now, most }: NewReplies = NO_REPLIES,
+    { added, now, most, keptAfter }: NewReplies = NO_REPLIES,
   ): { readonly evicted: readonly string[] } | Excess {
     const before = { instance: this.#instance, replies: this.#replies, replyBytes: this.#replyBytes };
     this.#instance = AWAKE_BYTES + bytes;
@@ -77,7 +79,9 @@ export class Footprint {
       const keys = new Set(added.map(({ key }) => key));
       const stored = (this.#replies ?? []).filter(({ key, expires }) => !keys.has(key) && expires > now);
       stored.push(...added.map((reply) => ({ ...reply, bytes: KEY_BYTES + reply.bytes })));
-      evicted = stored.splice(0, Math.max(0, stored.length - most)).map(({ key }) => key);
+      const kept = stored.findIndex(({ expires }) => expires > keptAfter);
+      const old = kept < 0 ? stored.length : kept;
+      evicted = stored.splice(0, Math.max(0, Math.min(old, stored.length - most))).map(({ key }) => key);
       this.#replies = stored;
       this.#replyBytes = stored.reduce((sum, reply) => sum + reply.bytes, 0);
     }

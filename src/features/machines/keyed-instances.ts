@@ -104,12 +104,15 @@ export class KeyedInstances {
     const cell = cellIn(handleIn(kind, key));
     // A key has a handle, and a handle has a cell.
     if (cell === undefined) throw unknownKey(kind.name);
+    const { date, limits } = this.#options;
+    // The reply of a call that an owner has served is kept for as long (see commitOf).
+    const end = date() + limits.graceMs;
     for (let tries = 1; ; tries += 1) {
       const leave = this.#options.calls.enter(cell);
       try {
         return leave ? await this.#serve(call) : await this.#forward(cell, call);
       } catch (error) {
-        if (!(error instanceof MovedElsewhere) || !error.unserved || tries === TRIES) throw error;
+        if (!(error instanceof MovedElsewhere) || !error.unserved || tries === TRIES || date() > end) throw error;
       } finally {
         leave?.();
       }
