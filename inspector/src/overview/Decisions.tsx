@@ -1,4 +1,4 @@
-/** What the person who looks decides: the questions to this page and, at the machine of the server, approvals and dead deliveries. */
+/** Lists what a person decides here: the questions to this page and, at the machine of the server, approvals and deliveries to send again. */
 import { Approvals } from './Approvals.tsx';
 import { Deliveries } from './Deliveries.tsx';
 import { OwnQuestions } from './OwnQuestions.tsx';
