@@ -4,15 +4,13 @@ import type { ActorSystem } from '../../../core/kernel/actor-system.ts';
 import type { Limits } from '../../../core/kernel/limits.ts';
 import { errorFields } from '../../../core/kernel/operator-log.ts';
 import { cellOfActor } from '../../../core/protocol/cell.ts';
-import { isObject, type JsonObject, messageOf } from '../../../core/protocol/json.ts';
-import { fromText, toText } from '../../../core/store/serialize.ts';
+import { type JsonObject, messageOf } from '../../../core/protocol/json.ts';
+import { toText } from '../../../core/store/serialize.ts';
 import { type DeadLetter, OUT_STREAMS, type Store, type Write } from '../../../core/store/store.ts';
 import { HandleError } from '../handle-error.ts';
 import { actorId, type HandleRecord } from '../handle-record.ts';
 import { TooLarge } from '../serializable.ts';
 import {
-  isSender,
-  isTarget,
   type MessageTarget,
   messagesIn,
   type NewMessage,
@@ -217,23 +215,9 @@ function senderOf({ name, handle, key, principal }: HandleRecord): Sender {
   return { machine: name, handle, key, principal };
 }
 
-/** The message of a dead letter, as an operator reads it, and from which it is delivered again. */
+/** The message of a dead letter, as an operator reads it. */
 function letterText({ to, body, sender, hops }: OutMessage): string {
   return toText({ type: 'tell', to, body, sender, hops });
-}
-
-/** Reads a message from a dead letter; undefined if the letter is about something else. */
-export function messageOfLetter({ mail, incident, at }: DeadLetter): OutMessage | undefined {
-  let value: unknown;
-  try {
-    value = fromText(mail, 'a dead letter');
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value) || value.type !== 'tell') return undefined;
-  const { to, body, sender } = value;
-  if (!isTarget(to) || !isObject(body) || !isSender(sender)) return undefined;
-  return { id: incident, sender, seq: 0, to, body: body as JsonObject, hops: 1, at, length: mail.length };
 }
 
 /** Runs a bounded number of jobs at a time, in the order in which they came. */
