@@ -1,11 +1,11 @@
 /** The board of a team: two people and an agent share it, GitHub closes its cards, and each night archives what is done. */
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server, type ServerOptions } from 'troupe';
 import { github } from 'troupe/webhooks';
 import { z } from 'zod';
 import { boardMachine } from './board.ts';
 
 const BOARD = 'team';
-const SECRET = process.env.GITHUB_SECRET ?? 'a secret of development';
 
 /** The part of GitHub's `pull_request` that the board reads. */
 const Merged = z.object({
@@ -13,8 +13,11 @@ const Merged = z.object({
   pull_request: z.object({ merged: z.literal(true), title: z.string() }),
 });
 
-/** @param options such as a store, or the clock of a test */
-export function teamServer(options: Partial<ServerOptions> = {}): Server {
+/** @param options such as a store, or the clock of a test @param secret of the webhook; without the variable, nobody knows it */
+export function teamServer(
+  options: Partial<ServerOptions> = {},
+  secret = process.env.GITHUB_SECRET ?? randomUUID(),
+): Server {
   const server = createServer({ name: 'team', version: '1.0.0', ...options });
 
   server.machine('board', boardMachine, {
@@ -43,7 +46,7 @@ export function teamServer(options: Partial<ServerOptions> = {}): Server {
 
   // A pull request with the title "#3 …" closes card 3.
   server.webhook('/hooks/github', {
-    verify: github({ secret: SECRET }),
+    verify: github({ secret }),
     async to({ type, body, key }) {
       const pull = type === 'pull_request' ? Merged.safeParse(body) : undefined;
       const card = Number(/^#(\d{1,6})\b/.exec(pull?.data?.pull_request.title ?? '')?.[1]);

@@ -121,6 +121,15 @@ if (isBuilt) {
       assert.match(await textOf(process.execPath, files), /^\(?value\b[\s)]*=> ?value ?\* ?2$/);
     });
 
+  test.full('troupe dev watches no modules that tsx makes of text, in a package without a type', async () => {
+    const tree = new Tree({ 'server.ts': `import './types.ts';\n${SERVER}`, 'types.ts': TYPES });
+    const cli = new Cli(['dev', 'server.ts', '--no-inspect'], { cwd: tree.path });
+    await cli.initialize();
+    assert.is(await cli.end(), 0);
+    assert.match(cli.err, 'loaded');
+    assert.not.match(cli.err, 'cannot watch');
+  });
+
   test.full('a package of the same workspace may be TypeScript', async () => {
     const tree = new Tree({
       'server.ts': `import { twice } from '@work/twice';\nimport { createServer } from '${TROUPE}';

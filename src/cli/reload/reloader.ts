@@ -1,6 +1,6 @@
 /** Reloads a program: each load creates a new generation of its modules, whose definitions replace those of the host. */
 import { createRequire } from 'node:module';
-import { basename, extname, relative } from 'node:path';
+import { basename, extname, isAbsolute, relative } from 'node:path';
 import { systemClock } from '../../core/kernel/clock.ts';
 import { Watch } from '../../core/kernel/files/file-watch.ts';
 import { launchedBy } from '../../core/server/launcher.ts';
@@ -152,7 +152,9 @@ export class Reloader {
     } finally {
       stray.end();
       if (current === this.#attempt) process.off('exit', this.#onExit);
-      for (const path of Object.keys(cache)) if (!path.includes('/node_modules/')) this.#module(path);
+      // The keys of modules that tsx makes of text are no paths.
+      for (const path of Object.keys(cache))
+        if (isAbsolute(path) && !path.includes('/node_modules/')) this.#module(path);
     }
   }
 

@@ -393,7 +393,7 @@ export class HookTable implements CellHolder {
     const waitMs = delayAfter({ fromMs: hook.retryMs, toMs: MOST_RETRY_MS }, attempt);
     this.log(
       'warning',
-      `webhook ${hook.path}: attempt ${attempt} of delivery ${record.ref} failed: ${error}. The next one follows in ${durationOf(waitMs)}`,
+      `webhook ${hook.path}: attempt ${attempt} of delivery ${record.ref} failed, and the next one follows in ${durationOf(waitMs)}: ${error}`,
       errorFields('program', failure.error),
     );
     await this.#end(entry, 'fail', { ...record, ms, error, attempt: attempt + 1, due: this.#date() + waitMs });

@@ -9,13 +9,14 @@ import { suite } from '../../harness/door.ts';
 import { until } from '../../harness/wait.ts';
 
 const test = suite('examples/team');
+const SECRET = 'a secret of this test';
 
 const Shown = z.object({ accepts: z.array(z.string()), view: z.unknown() });
 const Polled = z.object({ events: z.array(z.object({ data: z.unknown() })), cursor: z.string() });
 
 test('two people and an agent share a board, GitHub closes a card, and the night archives it', async () => {
   const clock = new SimulatedClock();
-  const server = teamServer({ clock });
+  const server = teamServer({ clock }, SECRET);
   const board = 'team';
   const as = (principal: string) => connect(server, { auth: { principal } });
   const [ada, bob, agent] = await Promise.all([as('ada'), as('bob'), as('agent')]);
@@ -34,7 +35,7 @@ test('two people and an agent share a board, GitHub closes a card, and the night
     Polled.parse(await bob.request('events/poll', { name: 'board.merged', arguments: { board }, cursor }));
   const { cursor } = await poll(null);
   const body = JSON.stringify({ action: 'closed', pull_request: { merged: true, title: '#2 Mend the build' } });
-  const signature = createHmac('sha256', 'a secret of development').update(body).digest('hex');
+  const signature = createHmac('sha256', SECRET).update(body).digest('hex');
   const headers = {
     'content-type': 'application/json',
     'x-github-event': 'pull_request',
