@@ -1,5 +1,6 @@
 /** The verifiers of webhooks: HMAC of the raw body as GitHub, Stripe, Slack and Standard Webhooks sign it, and others by description. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { verifyWebhook } from '../../core/kernel/standard-webhooks.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import type { HookRequest, HookVerifier } from './hook-request.ts';
@@ -169,13 +170,11 @@ export function standardWebhooks(options: DatedHookSecret): HookVerifier {
   const keys = secretsIn(options).map(standardKey);
   return (request) => {
     const prefix = request.header('webhook-signature') === undefined ? 'svix' : 'webhook';
-    const [id, seconds, signature] = ['id', 'timestamp', 'signature'].map((name) => request.only(`${prefix}-${name}`));
-    if (!id || !/^[!-~]{1,256}$/.test(id) || !seconds || !isRecent(seconds, request, options)) return undefined;
-    const given = (signature ?? '')
-      .split(' ', MAX_SIGNATURES)
-      .flatMap((text) => (text.startsWith('v1,') ? (decoded(text.slice(3), 'base64') ?? []) : []));
-    if (!isSigned(keys, [`${id}.${seconds}.`, request.body], given)) return undefined;
-    return { once: id, id, type: membersOf(request).type };
+    const [id, timestamp, signature] = ['id', 'timestamp', 'signature'].map((name) =>
+      request.only(`${prefix}-${name}`),
+    );
+    const verified = verifyWebhook(keys, { id, timestamp, signature }, request.body, request.now, options.toleranceMs);
+    return verified.ok ? { once: verified.id, id: verified.id, type: membersOf(request).type } : undefined;
   };
 }
 
