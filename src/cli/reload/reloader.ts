@@ -152,7 +152,7 @@ export class Reloader {
     } finally {
       stray.end();
       if (current === this.#attempt) process.off('exit', this.#onExit);
-      // The keys of modules that tsx makes of text are no paths.
+      // tsx loads some modules from `data:` URLs, which are no paths.
       for (const path of Object.keys(cache))
         if (isAbsolute(path) && !path.includes('/node_modules/')) this.#module(path);
     }

@@ -38,7 +38,7 @@ export type Arrival = 'accepted' | 'repeated' | 'full';
 /** A delivery in memory. */
 interface Entry {
   row: DeliveryRow;
-  /** Undefined until something needs it, of one that has ended. */
+  /** The table reads that of an ended delivery when something needs it; until then it is undefined. */
   record: StoredDelivery | undefined;
   /** Its name in the store is known to be its own: no other delivery is the same. */
   claimed: boolean;

@@ -326,7 +326,7 @@ function ownKey({ keyed, name }: Pick<KeyedMachine, 'keyed' | 'name'>, caller: C
     }
     default:
       if (caller.principal !== ANONYMOUS) return caller.principal;
-      throw new HandleError('refused', `each user has a "${name}" of their own, and nobody is signed in.`);
+      throw new HandleError('refused', `each user has their own "${name}", and this caller has not signed in.`);
   }
 }
 

@@ -44,7 +44,7 @@ export function isOver({ state }: Pick<RunStatus, 'state'>): boolean {
   return OVER.has(state);
 }
 
-/** True for a run that the next process continues by itself. */
+/** True for a run that the next process continues without a request. */
 export function runsAlone({ state, paused }: RunStatus): boolean {
   return !OVER.has(state) && (paused || ALONE.has(state));
 }

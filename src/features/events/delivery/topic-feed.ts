@@ -115,7 +115,7 @@ export class TopicFeed {
     this.#looking = false;
   }
 
-  /** The topic has begun, or has begun again: then each subscription finds out by itself what that means. */
+  /** Starts at a topic that has begun, or has begun again. */
   #begins(epoch: string): void {
     this.#epoch = epoch;
     if (this.#begun === 0) return;
@@ -125,7 +125,7 @@ export class TopicFeed {
     this.#wakeAll();
   }
 
-  /** Events were deleted before they were compared: each subscription finds out by itself. */
+  /** Wakes each subscription, which reads the topic from its own position. */
   #wakeAll(): void {
     for (const [subscription, position] of [...this.#resting]) {
       this.#resting.delete(subscription);
