@@ -8,8 +8,9 @@ import { memory, sqlite } from '../../../src/index.ts';
 import { SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { random } from '../../core/store/support.ts';
 import { conclusive, suite } from '../../harness/door.ts';
-import { times } from '../../harness/scale.ts';
-import { eventStage, INPUT, lastCursor, PAYLOAD, poll } from './support.ts';
+import { atScale } from '../../harness/scale.ts';
+import { until } from '../../harness/wait.ts';
+import { eventStage, INPUT, lastCursor, PAYLOAD, poll, streamed } from './support.ts';
 
 const test = suite('readers of events');
 const folder = mkdtempSync(join(tmpdir(), 'troupe-readers-'));
@@ -85,7 +86,7 @@ function check(reader: Reader, emitted: readonly Emitted[], seed: number): void 
 }
 
 test('R-90: polls and streams give the same events in the same order, over restarts, and each gap is reported', async () => {
-  for (let seed = 1; seed <= times(40, { quick: 3 }); seed += 1) {
+  for (let seed = 1; seed <= atScale({ quick: 3, full: 10, proof: 40 }); seed += 1) {
     const path = join(folder, `${seed}.db`);
     const chance = random(seed);
     const pick = <T>(...of: readonly T[]): T => of[Math.floor(chance() * of.length)] as T;
@@ -120,9 +121,10 @@ test('R-90: polls and streams give the same events in the same order, over resta
       await client.close().catch(() => {});
     };
     const streams = async (reader: Reader): Promise<void> => {
-      reader.client ??= await stage.as(reader.principal);
-      void reader.client.modern('events/stream', { name: 'note', ...params(reader) }).catch(() => {});
-      await settled();
+      const client = await stage.as(reader.principal);
+      reader.client = client;
+      void client.modern('events/stream', { name: 'note', ...params(reader) }).catch(() => {});
+      await until(() => streamed(client).length > 0);
     };
     for (let step = 0; step < 60; step += 1) {
       switch (pick('emit', 'emit', 'emit', 'poll', 'cut', 'begin', 'restart')) {
@@ -164,9 +166,16 @@ test('R-90: polls and streams give the same events in the same order, over resta
           break;
       }
     }
+    // Each reader gets one of these last: a stream that has sent it has sent all before.
+    for (const to of ['a', 'b']) {
+      await stage.note.emit({ n: 0, to, secret: false }, { id: `end-${to}` });
+      emitted.push({ id: `end-${to}`, to, secret: false });
+    }
     for (const { poll: polled, stream } of readers) {
       await polls(polled);
       if (!stream.client) await streams(stream);
+      const last = `event end-${stream.to ?? 'b'}`;
+      await until(() => stream.client !== undefined && streamed(stream.client).at(-1) === last);
       await cut(stream);
       check(polled, emitted, seed);
       check(stream, emitted, seed);
