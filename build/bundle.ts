@@ -387,11 +387,9 @@ const library = await bundled(
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [
-        {
-          name: 'base',
-          priority: 3,
-          test: (id) => light.modules.has(id) && (core.modules.has(id) || worker.modules.has(id)),
-        },
+        { name: 'base', priority: 3, test: (id) => light.modules.has(id) && core.modules.has(id) },
+        // What the commands and the worker of `troupe run` share, and no server of a program needs.
+        { name: 'command', priority: 3, test: (id) => light.modules.has(id) && worker.modules.has(id) },
         // Threads and the client load no server, which each late chunk requires.
         {
           name: (id) => `thread-${lateWith.get(id)}`,
