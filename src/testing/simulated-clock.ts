@@ -27,6 +27,8 @@ const START = Date.UTC(2026, 0, 1);
  * await clock.advance(60_000);
  */
 export class SimulatedClock implements Clock {
+  /** True: calls that wait a moment for short work wait for a few turns of the event loop instead of for this clock. */
+  readonly isManual: true | undefined = true;
   #now: number;
   #timers: SimulatedTimer[] = [];
 

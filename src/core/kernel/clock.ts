@@ -23,6 +23,8 @@ export interface Clock {
   wall?(): number;
   /** True if dates pass as monotonic time does, although they may begin later, as those of a database. */
   readonly dateIsSteady?: true;
+  /** True if time passes only when a test moves it. Nothing that the test waits for may wait for this clock. */
+  readonly isManual?: true | undefined;
   /** Runs `callback` once, `ms` milliseconds from now (0 to 2^31-1). The timer does not keep the process alive. */
   after(ms: number, callback: () => void): Timer;
   /**

@@ -24,6 +24,10 @@ export class DatabaseClock implements Clock {
     this.own = clock;
   }
 
+  get isManual(): true | undefined {
+    return this.own.isManual;
+  }
+
   now(): number {
     return this.own.now();
   }

@@ -37,6 +37,8 @@ export type QueuedCall = QueuedKind & {
   attempts: number;
   /** Number of questions that the instance had asked before this call. */
   asked: number;
+  /** Number of invocations that the instance had started before this call. */
+  begun: number;
   resolve(view: HandleView): void;
   reject(error: unknown): void;
 };
@@ -53,7 +55,7 @@ export function queuedCall(
     resolve = yes;
     reject = no;
   });
-  return { call: { ...kind, caller, cause, attempts: 0, asked: 0, resolve, reject }, answer };
+  return { call: { ...kind, caller, cause, attempts: 0, asked: 0, begun: 0, resolve, reject }, answer };
 }
 
 /** A bounded queue of calls. */

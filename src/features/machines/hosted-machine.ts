@@ -74,6 +74,7 @@ export class HostedMachine {
   #thrown: { readonly error: unknown } | undefined;
   #inTurn = true;
   #stopped = false;
+  #started = 0;
 
   /** Creates the actor without starting it. The effects of its start are deferred. */
   constructor(machine: AnyStateMachine, start: MachineStart, host: HostedMachineDeps) {
@@ -114,6 +115,11 @@ export class HostedMachine {
   /** Runs one turn. When it returns, the system has processed the event completely. */
   send(event: AnyEventObject): void {
     this.#runTurn(() => this.#root.send(event));
+  }
+
+  /** Number of invocations that have started since the instance is in memory. */
+  get started(): number {
+    return this.#started;
   }
 
   /** Returns the error that the machine threw since the last call. After an error the machine is unusable. */
@@ -236,6 +242,7 @@ export class HostedMachine {
     if (!parentOf(actor) || isRestored(actor)) return;
     const path = actorPath(actor);
     this.entries[path] = (this.entries[path] ?? 0) + 1;
+    this.#started += 1;
   }
 
   #changed(): void {

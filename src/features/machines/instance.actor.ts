@@ -289,23 +289,29 @@ export class Instance implements TurnLoopOwner {
     }
   }
 
-  /** A call whose client can be asked continues as long as the instance has questions. */
+  /**
+   * A call waits a moment for the work that it has started, whose end is often what its client wants to know. A call whose
+   * client can be asked continues as long as the instance has questions.
+   */
   async #respond(call: QueuedCall, view: HandleView): Promise<void> {
-    const { ctx } = call.caller;
-    const inputs = this.#turns.activation?.inputs;
     const current = call.type === 'get' ? (call.earlier ?? view) : view;
-    if (!ctx || !inputs || this.entry.status !== 'active' || !inputs.isOpen) return call.resolve(current);
-    const role = this.#turns.roleOf(call.caller);
-    if (!role || (call.type === 'get' && !mayAnswer(role))) return call.resolve(current);
+    if (this.entry.status !== 'active' || !(this.#turns.hasBegun(call) || this.#canAsk(call)))
+      return call.resolve(current);
     this.#interactiveCalls += 1;
     const one = { course: continued(current.course ?? { states: [], reasons: [] }, this.#turns.path, []) };
     this.#courses.add(one);
     try {
-      const unanswered = await callInteractively(call, ctx, this.#turns);
-      one.course = continued(one.course, this.#turns.path, unanswered);
+      await this.#turns.rested(call);
+      const { ctx } = call.caller;
+      const asks = ctx && this.entry.status === 'active' && this.#canAsk(call);
+      if (asks) {
+        const unanswered = await callInteractively(call, ctx, this.#turns);
+        one.course = continued(one.course, this.#turns.path, unanswered);
+      }
       // The result is durable, although the instance may have left memory in the meantime.
       const now = this.#turns.roleOf(call.caller) ?? NO_RIGHT;
-      call.resolve(this.#turns.activation ? { ...this.#turns.view(undefined, now), course: one.course } : current);
+      const isShown = this.#turns.activation && (asks || this.#turns.isSettled);
+      call.resolve(isShown ? { ...this.#turns.view(undefined, now), course: one.course } : current);
     } catch (error) {
       call.reject(error);
     } finally {
@@ -313,6 +319,13 @@ export class Instance implements TurnLoopOwner {
       this.#interactiveCalls -= 1;
       this.#lastUsed = this.#host.clock.now();
     }
+  }
+
+  /** True if the instance has questions that the client of a call may answer. */
+  #canAsk({ type, caller }: QueuedCall): boolean {
+    if (!caller.ctx || !this.#turns.activation?.inputs.isOpen) return false;
+    const role = this.#turns.roleOf(caller);
+    return role !== undefined && (type !== 'get' || mayAnswer(role));
   }
 
   ended(): void {
@@ -428,7 +441,7 @@ function actedBy({ ctx, inView }: Caller): ActedBy | undefined {
 async function callInteractively(call: QueuedCall, ctx: Context, turns: TurnLoop): Promise<readonly string[]> {
   let unanswered: readonly string[] = [];
   for (let last: Activation | undefined; ; ) {
-    await turns.settled();
+    await turns.rested(call);
     const { activation } = turns;
     if (!activation || activation === last || ctx.signal.aborted) return unanswered;
     last = activation;
@@ -438,6 +451,6 @@ async function callInteractively(call: QueuedCall, ctx: Context, turns: TurnLoop
       const role = turns.roleOf(call.caller);
       return role !== undefined && (call.type !== 'get' || mayAnswer(role));
     };
-    unanswered = await activation.inputs.askAll(ctx, call.asked, () => turns.settled(), { least, may });
+    unanswered = await activation.inputs.askAll(ctx, call.asked, () => turns.rested(call), { least, may });
   }
 }

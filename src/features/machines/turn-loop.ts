@@ -2,6 +2,7 @@
 import type { AnyEventObject } from 'xstate';
 import { nameOfInvocation } from '../../core/kernel/charts/chart.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 import { type GatedWrites, OutputGate } from '../../core/kernel/output-gate.ts';
 import type { Store, TimerRow, Write } from '../../core/store/store.ts';
 import type { Activation } from './activation.ts';
@@ -26,6 +27,10 @@ import { eventFor, follow, serveCall } from './serve-call.ts';
 
 /** Maximum number of calls in one batch before the event loop continues. */
 const MOST_TURNS = 64;
+/** The longest time that a call waits for work which it has started, in milliseconds, so that a client sees the result of short work. */
+const REST_MS = 50;
+/** The same in turns of the event loop, if the test that waits for the call moves the clock. */
+const REST_TURNS = 3;
 
 /** The owner of the turns. */
 export interface TurnLoopOwner {
@@ -192,8 +197,55 @@ export class TurnLoop {
 
   /** Resolves when all changes so far are durable and their effects have started. */
   settled(): Promise<void> {
-    if (!this.#owner.life.has('pending')) return Promise.resolve();
+    if (this.isSettled) return Promise.resolve();
     return new Promise((resolve) => this.#waitingForSettled.push(resolve));
+  }
+
+  /** True if all changes so far are durable. */
+  get isSettled(): boolean {
+    return !this.#owner.life.has('pending');
+  }
+
+  /** True if the call of a client has started work that runs now. */
+  hasBegun({ caller, begun }: QueuedCall): boolean {
+    const { isProgram, isInstance } = caller;
+    const activation = this.#activation;
+    return (
+      !isProgram && !isInstance && activation !== undefined && activation.hosted.started > begun && activation.atWork
+    );
+  }
+
+  /**
+   * Resolves when all changes so far are durable, and when the work that the call has started rests or {@link REST_MS}
+   * are over.
+   */
+  async rested(call: QueuedCall): Promise<void> {
+    const activation = this.#activation;
+    if (!activation || !this.hasBegun(call)) return this.settled();
+    call.begun = activation.hosted.started;
+    await this.#shortly(() => this.#activation !== activation || !activation.atWork);
+    // A machine that changes all the time never settles.
+    await (this.#host.clock.isManual ? this.settled() : this.isSettled || this.#shortly(() => true));
+  }
+
+  /** Resolves at the first moment at which all changes are durable and `rests` holds, or when {@link REST_MS} are over. */
+  #shortly(rests: () => boolean): Promise<void> {
+    const { clock } = this.#host;
+    return new Promise((resolve) => {
+      let isOver = false;
+      const end = (): void => {
+        isOver = true;
+        timer?.cancel();
+        resolve();
+      };
+      const check = (): void => {
+        if (isOver) return;
+        if (rests()) end();
+        else this.#waitingForSettled.push(check);
+      };
+      const timer = clock.isManual ? afterTurns(clock, REST_TURNS, end) : clock.after(REST_MS, end);
+      this.#waitingForSettled.push(check);
+    });
   }
 
   notifySettled(): void {
@@ -260,6 +312,7 @@ export class TurnLoop {
       if (!call || (call.attempts > 0 && served.length > 0)) break;
       this.#mail.take();
       call.asked = activation.inputs.count;
+      call.begun = activation.hosted.started;
       try {
         if (history?.poison && !isQuarantined) throw endedBy(history.deaths);
         poisonEvents.markCall(entry.id, call);
@@ -406,7 +459,7 @@ export class TurnLoop {
     this.#owner.answer(served);
     if (failed) return this.#owner.crashed([{ type: failed.effect }], failed.error);
     if (entry.status !== 'active') this.#owner.ended();
-    if (!this.#owner.life.has('pending')) this.notifySettled();
+    if (this.isSettled) this.notifySettled();
     this.again();
   }
 
@@ -437,6 +490,11 @@ export class TurnLoop {
 /** Returns whether a call is a slot of a schedule. */
 function isSlot(call: QueuedCall): boolean {
   return call.type === 'event' && call.slot !== undefined;
+}
+
+/** Runs `callback` after so many turns of the event loop. */
+function afterTurns(clock: Clock, turns: number, callback: () => void): undefined {
+  clock.soon(() => (turns > 1 ? afterTurns(clock, turns - 1, callback) : callback()));
 }
 
 function throwCrash({ hosted }: Activation): void {

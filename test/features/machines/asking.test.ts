@@ -229,7 +229,14 @@ test('a call that waits for an answer reports what another call has done in the 
 
 for (const named of [{ id: 'work' }, {}])
   test(`a change without a call is reported to the next call of a model, once, with its reason: an invocation ${named.id ? 'with' : 'without'} an id`, async () => {
-    const patient = setup({ actors: { work: fromPromise(() => Promise.reject(new Error('no'))) } }).createMachine({
+    let fail: (why: Error) => void = () => {};
+    const work = fromPromise(
+      () =>
+        new Promise((_, reject) => {
+          fail = reject;
+        }),
+    );
+    const patient = setup({ actors: { work } }).createMachine({
       id: 'patient',
       initial: 'working',
       states: {
@@ -240,7 +247,7 @@ for (const named of [{ id: 'work' }, {}])
     });
     const { handles, clock } = await stage([{ ...kind, name: 'patient', machine: patient, events: [] }]);
     const { handle } = await handles.create('patient', {}, ALICE);
-    await settled();
+    fail(new Error('no'));
     await clock.advance(90_000);
     assert.is((await handles.get('patient', handle, ALICE)).unseen, undefined, 'a reader of a resource is no model');
     const seen = await handles.get('patient', handle, calling(accepted));
