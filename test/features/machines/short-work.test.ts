@@ -52,7 +52,7 @@ test('the answer of a call shows no result of its work that is not durable', asy
   assert.is((await paying).state, 'paid');
 });
 
-test('a call whose work lasts is answered while the work runs, also if nobody moves the clock', async () => {
+test('a call whose work lasts is answered while the work runs, also with a clock that stands still', async () => {
   const work = new Work();
   const { handles } = await stage([orderKind(orderMachine(work.logic))]);
   const { handle } = await handles.create('order', CART, ALICE);

@@ -149,7 +149,8 @@ test('a model reads what a checkout did, whatever its user answers, and few byte
     const { handle } = Object(structuredContent);
     await client.call('order_add_item', { handle, sku: 'tea' });
     const { content } = await client.call('order_checkout', { handle });
-    first[name] = String(Object(content[0]).text).split('\n')[0] ?? '';
+    // The payment may end while the call waits a moment for it.
+    first[name] = (String(Object(content[0]).text).split('\n')[0] ?? '').replace('paying → packing', 'paying');
     await client.close();
   }
   const question = 'the question "Charge Ada 4?"';
