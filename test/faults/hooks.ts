@@ -27,6 +27,14 @@ export const HOOKS: readonly BrokenBuild[] = [
     why: 'equal deliveries at several nodes are handled at each',
   },
   {
+    id: 'R-93',
+    test: 'test/features/hooks/emissions.test.ts',
+    in: 'HookTable.#handle',
+    find: 'this.#core.elements.emit(name, data, { id, at: when })',
+    replace: 'this.#core.elements.emit(name, data, { id: id + attempt, at: when })',
+    why: 'a delivery that is attempted twice is two events',
+  },
+  {
     id: 'S-140',
     test: 'test/features/hooks/webhooks.test.ts',
     in: 'RegisteredHooks.#answer',

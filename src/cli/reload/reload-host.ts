@@ -10,6 +10,7 @@ import type { StdioOptions } from '../../core/transports/stdio.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import { entryPath } from '../../features/apps/app-page.ts';
 import { type LoadedModules, offer, withdrawAll } from '../../features/discovery/discover.ts';
+import { forDevelopment } from '../../features/events/callback-origins.ts';
 import { INTERNALS } from '../../features/server/internals.ts';
 import { createServer, type Server } from '../../features/server/server.ts';
 import { commandLog } from '../command-log.ts';
@@ -92,7 +93,7 @@ export class ReloadHost {
     this.#endpoints = endpoints;
     this.#serves = serves;
     const { tools, resources, prompts, machines, ...others } = options;
-    this.#server = createServer({ ...others, offers: ALL_CAPABILITIES });
+    this.#server = createServer({ ...others, events: forDevelopment(others.events), offers: ALL_CAPABILITIES });
     this.#ready = onServer(this.#server);
   }
 

@@ -3,7 +3,7 @@
 import { Lazy } from '../../core/kernel/lazy.ts';
 import type { RequestMail, RequestTarget } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
-import { ErrorCode, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
+import { ErrorCode, type ErrorCodeValue, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { EventsRead } from '../../core/protocol/operations.ts';
 import type { EventType } from '../../core/protocol/types.ts';
@@ -16,7 +16,7 @@ import type { EventPosition } from './event-cursor.ts';
 import type { AnyEventType } from './event-definition.ts';
 import { type EventJudge, EventStreams } from './event-streams.ts';
 import { EventTopics, type KnownEvent, type RegisteredEvent } from './event-topics.ts';
-import { eventsError, type PollResult, profileOf } from './event-wire.ts';
+import { codesOf, type EventsProfile, eventsError, type PollResult, recoded } from './event-wire.ts';
 import { checkedArguments, EventSubscription } from './subscription.ts';
 
 /** Events of one poll, unless the client wants fewer. */
@@ -115,10 +115,20 @@ export class EventService implements RequestTarget {
     result.then(
       (found) => found && respond(request, { ok: true, result: { kind: 'object', result: found } }),
       (error: unknown) => {
-        const incident = error instanceof ProtocolError ? '' : this.#core.system.incident('events', error);
-        respond(request, { ok: false, error: toWireError(error, incident) });
+        const isMeant = error instanceof ProtocolError;
+        const incident = isMeant ? '' : this.#core.system.incident('events', error);
+        const thrown = isMeant ? recoded(error, this.#codes(request)) : error;
+        // In the design sketch, ending what has ended is no error.
+        const isEnded = request.operation.method === 'events/unsubscribe' && isCode(thrown, ErrorCode.SketchNotFound);
+        if (isEnded) respond(request, { ok: true, result: { kind: 'object', result: {} } });
+        else respond(request, { ok: false, error: toWireError(thrown, incident) });
       },
     );
+  }
+
+  /** The profile whose codes a request gets. */
+  #codes({ client }: RequestView): EventsProfile {
+    return codesOf(client.capabilities, this.#core.options.events?.codes);
   }
 
   #list({ view, client }: RequestView, cursor: string | undefined): JsonObject {
@@ -197,8 +207,7 @@ export class EventService implements RequestTarget {
   known(request: RequestView, name: string): KnownEvent {
     const known = request.hidden ? undefined : this.topics.known(name);
     if (known) return known;
-    const profile = profileOf(request.client.capabilities);
-    throw eventsError('not found', profile, `Unknown event: ${name.slice(0, 128)}`, { kind: 'event' });
+    throw eventsError('not found', this.#codes(request), `Unknown event: ${name.slice(0, 128)}`, { kind: 'event' });
   }
 }
 
@@ -206,4 +215,8 @@ const isEvent = (_: EventType): _ is EventType => true;
 
 function result({ events, ...rest }: PollResult): JsonObject {
   return { ...rest, events: events.map((event) => ({ ...event })) };
+}
+
+function isCode(error: unknown, code: ErrorCodeValue): boolean {
+  return error instanceof ProtocolError && error.code === code;
 }

@@ -12,7 +12,7 @@ import type { Core } from '../../core/server/feature.ts';
 import type { EventPosition } from './event-cursor.ts';
 import { isAdditive } from './event-definition.ts';
 import type { EventTopics } from './event-topics.ts';
-import { EVENT_NOTICES, type EventsProfile, eventsError, profileOf } from './event-wire.ts';
+import { codesOf, EVENT_NOTICES, type EventsProfile, eventsError } from './event-wire.ts';
 import type { EventBatch, EventSubscription } from './subscription.ts';
 
 /** Events of one batch: the next one is read when the transport has taken it. */
@@ -90,7 +90,7 @@ export class EventStreams {
     args: JsonObject,
     cursor: EventPosition | undefined | 'now',
   ): Promise<void> {
-    const profile = profileOf(request.client.capabilities);
+    const profile = codesOf(request.client.capabilities, this.#options.core.options.events?.codes);
     this.#admit(request.client.principal, profile);
     const stream: OpenStream = {
       ...{ request, subscription, name, args, profile, position: { epoch: '', seq: 0 } },

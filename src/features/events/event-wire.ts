@@ -12,6 +12,9 @@ export const EVENTS_EXTENSION = 'io.modelcontextprotocol/events';
 /** A client that declares the extension speaks `sep`, any other client `sketch`. */
 export type EventsProfile = 'sep' | 'sketch';
 
+/** The option `events.codes`: the profile whose error codes every client gets; `auto`: each client those of its own profile. */
+export type EventsCodes = 'auto' | EventsProfile;
+
 /** The reason of an error of an `events/*` method. */
 export type EventsFailure = 'not found' | 'forbidden' | 'exhausted' | 'unsupported' | 'callback';
 
@@ -26,6 +29,17 @@ const CODES: Readonly<Record<EventsFailure, Readonly<Record<EventsProfile, Error
 /** The profile of a request, by the capabilities that its client declares. */
 export function profileOf(capabilities: ClientCapabilities): EventsProfile {
   return declaredExtension(capabilities, EVENTS_EXTENSION) ? 'sep' : 'sketch';
+}
+
+/** The profile whose codes a request gets. @param codes the option of the server; default `auto` */
+export function codesOf(capabilities: ClientCapabilities, codes: EventsCodes = 'auto'): EventsProfile {
+  return codes === 'auto' ? profileOf(capabilities) : codes;
+}
+
+/** Translates the code of an error of an `events/*` method. Another error is returned as it is. */
+export function recoded(error: ProtocolError, profile: EventsProfile): ProtocolError {
+  const codes = Object.values(CODES).find(({ sep, sketch }) => error.code === sep || error.code === sketch);
+  return codes ? new ProtocolError(codes[profile], error.message, error.data) : error;
 }
 
 /** @example eventsCode('not found', 'sep') // -32023 */

@@ -1,4 +1,5 @@
 /** The options of a webhook, with their checks, and what its author receives. */
+import type { EmittedType } from '../../core/execution/context.ts';
 import { describe, isObject, type JsonValue } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
@@ -40,15 +41,30 @@ export interface HookTarget {
   readonly event: { readonly type: string; readonly [member: string]: unknown };
 }
 
-/** The options of a webhook. */
+/** The event of the server that a delivery becomes: as for `server.event(…).emit`. */
+export interface HookEmission {
+  /** The event type, or its name. */
+  readonly emit: EmittedType<never> | string;
+  /** The data of the event, which the schema of its type checks. */
+  readonly data: unknown;
+  /** The id of the event. Default: the `key` of the delivery, so that its attempts and its repeats are one event. */
+  readonly id?: string | undefined;
+  /** When it happened: a date, or milliseconds since 1970. Default: the time of the arrival. */
+  readonly at?: Date | number | undefined;
+}
+
+/** The options of a webhook. One of `to` and `emit` is required. */
 export interface HookOptions {
   /** Decides whether a request is genuine, such as `github({ secret })` of `troupe/webhooks`. */
   readonly verify: HookVerifier;
   /**
    * Handles a delivery, after the sender has its answer. It runs at least once: again if it throws, and if its process ends while it
-   * runs. Each time the delivery has the same `key`. If it returns a {@link HookTarget}, the event is sent to that instance, once.
+   * runs. Each time the delivery has the same `key`. If it returns a {@link HookTarget}, the event is sent to that instance, once; if
+   * it returns a {@link HookEmission}, that event is emitted, once.
    */
-  to(delivery: HookDelivery, attempt: HookAttempt): unknown;
+  to?(delivery: HookDelivery, attempt: HookAttempt): unknown;
+  /** The event type, or its name, of which each delivery becomes an event: its data is the body, and its id is the `key`. */
+  readonly emit?: EmittedType<never> | string;
   /** Maximum number of attempts, from 1 to 50. Default 10: over 36 minutes. Then the delivery is a dead letter. */
   readonly attempts?: number;
   /** Milliseconds until the second attempt; each further wait is twice as long, at most 15 minutes. Default 5,000. */
@@ -64,7 +80,7 @@ export interface HookOptions {
 }
 
 /** A webhook with its path and its defaults. */
-export interface DefinedHook extends Required<HookOptions> {
+export interface DefinedHook extends Required<Omit<HookOptions, 'emit'>> {
   readonly path: string;
 }
 
@@ -84,7 +100,8 @@ const isRateNumber = (value: unknown): boolean => Number.isFinite(value) && Numb
 
 const ROWS: option.Rows<HookOptions> = {
   verify: option.needed(option.expected('a verifier such as github({ secret }) of troupe/webhooks', option.isFunction)),
-  to: option.needed(option.functional),
+  to: option.functional,
+  emit: option.expected('an event type of server.event, or its name', (value) => typeOf(value) !== undefined),
   attempts: wholeTo(50),
   retryMs: option.duration,
   timeoutMs: option.duration,
@@ -97,6 +114,23 @@ const ROWS: option.Rows<HookOptions> = {
     ),
   }),
 };
+
+/** The name of an event type. */
+function typeOf(value: unknown): string | undefined {
+  const name = isObject(value) ? value.name : value;
+  return option.isFilled(name) ? name : undefined;
+}
+
+/** The emission that a handler has returned, with the name of its type; undefined for anything else. @throws {TypeError} without a type */
+export function emissionIn(result: unknown): (Omit<HookEmission, 'emit'> & { readonly name: string }) | undefined {
+  if (!isObject(result) || !('emit' in result)) return undefined;
+  const { emit, data, id, at } = result;
+  const name = typeOf(emit);
+  if (name === undefined) throw new TypeError(`to: emit: expected an event type, or its name, got ${describe(emit)}`);
+  if (id !== undefined && typeof id !== 'string') throw new TypeError(`to: id: expected a text, got ${describe(id)}`);
+  if (at === undefined || at instanceof Date || typeof at === 'number') return { name, data, id, at };
+  throw new TypeError(`to: at: expected a date or milliseconds since 1970, got ${describe(at)}`);
+}
 
 /** The target that a handler has returned; undefined for anything else. @throws {TypeError} for a target that is incomplete */
 export function targetIn(result: unknown): HookTarget | undefined {
@@ -119,5 +153,15 @@ export function defineHook(path: string, given: HookOptions, taken: (path: strin
   const label = `webhook "${path}"`;
   if (taken(path)) throw new DefinitionError(`${label}: there is a webhook with this path. Choose another one`);
   option.check(`${label}: `, given, ROWS, DefinitionError);
-  return { ...DEFAULTS, ...option.withoutUndefined(given), path, to: given.to, verify: given.verify };
+  const { emit, ...others } = option.withoutUndefined(given);
+  const to = handlerOf(given);
+  if (!to) throw new DefinitionError(`${label}: expected one of "to" and "emit", got ${emit ? 'both' : 'neither'}`);
+  return { ...DEFAULTS, ...others, path, to, verify: given.verify };
+}
+
+/** The handler of a webhook; undefined if there is none, or there are two. */
+function handlerOf(given: HookOptions): DefinedHook['to'] | undefined {
+  const { emit, to } = given;
+  if (emit === undefined) return to?.bind(given);
+  return to ? undefined : ({ body }) => ({ emit, data: body });
 }

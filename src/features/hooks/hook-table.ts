@@ -15,7 +15,7 @@ import { messageOf, shortened } from '../../core/protocol/json.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { StoreError, type Write } from '../../core/store/store.ts';
 import { machines } from '../machines/machines.feature.ts';
-import { type DefinedHook, type HookDelivery, targetIn } from './define-hook.ts';
+import { type DefinedHook, emissionIn, type HookDelivery, targetIn } from './define-hook.ts';
 import { readContent } from './hook-content.ts';
 import {
   bodyIn,
@@ -414,10 +414,17 @@ export class HookTable implements CellHolder {
       new Error(`the handler has not returned within ${durationOf(hook.timeoutMs)} (timeoutMs)`);
     const { signal } = abort;
     const handled = (async () => {
-      const target = targetIn(await hook.to(delivery, { attempt, signal }));
+      const result = await hook.to(delivery, { attempt, signal });
+      const emission = emissionIn(result);
+      if (emission) {
+        // Its topic stores an id once, however often the delivery is attempted.
+        const { name, data, id = key, at: when = at } = emission;
+        return this.#core.elements.emit(name, data, { id, at: when });
+      }
+      const target = targetIn(result);
       // Once in the state of the instance, however often it is sent.
       const options = { idempotencyKey: `webhook ${key}` };
-      if (target) await this.#core.service(machines).send(target.machine, target.key, target.event, options);
+      return target && this.#core.service(machines).send(target.machine, target.key, target.event, options);
     })();
     try {
       await within(handled, this.#core.system.clock, hook.timeoutMs, late, signal, () => new Error('the server stops'));

@@ -7,6 +7,7 @@ import { ANONYMOUS, LOCAL } from '../../../core/protocol/principals.ts';
 import { LATEST_MODERN } from '../../../core/protocol/revisions.ts';
 import { requestOnBehalf } from '../../../core/requests/request-on-behalf.ts';
 import type { Core } from '../../../core/server/feature.ts';
+import { CallbackOrigins } from '../callback-origins.ts';
 import type { EventJudge } from '../event-streams.ts';
 import type { EventTopics } from '../event-topics.ts';
 import type { EventServerOptions } from '../events-options.ts';
@@ -34,7 +35,7 @@ export class EventWebhooks implements CellHolder {
     this.#topics = topics;
     this.#judge = judge;
     const { allow = [] } = core.options.events?.callbacks || {};
-    const allowed: AllowedOrigins = new Set(allow);
+    const allowed: AllowedOrigins = new CallbackOrigins(allow);
     const posts = new CallbackPosts(core, allowed);
     this.subscriptions = new WebhookSubscriptions({ core, topics, posts, refusal: (record) => this.#refusal(record) });
     this.#requests = new SubscribeRequests({ core, topics, posts, allowed, subscriptions: this.subscriptions });

@@ -35,7 +35,7 @@ import { type ShownResource, shownResource } from '../../../core/protocol/views.
 import type { Catalogue } from '../../../core/registry/catalogue.ts';
 import { resolver } from '../../../core/registry/resolve.ts';
 import { hideElement, respond, setGuarded, setOperation, setView } from '../../../core/requests/active-request.ts';
-import { eventsCode, profileOf } from '../../events/event-wire.ts';
+import { codesOf, type EventsCodes, eventsCode } from '../../events/event-wire.ts';
 import type { AuditMail } from '../audit/audit-messages.ts';
 import { ListViews } from './list-views.ts';
 import { guardedElement, NO_ARGUMENTS, RuleContext, ruleCallOf, type Subject } from './rule-call.ts';
@@ -69,6 +69,8 @@ interface AdmissionOptions {
   readonly audit: Mailbox<AuditMail> | undefined;
   /** Maximum number of resources, and of tasks, of one subscription. */
   readonly maxSubscriptions: number;
+  /** The option `events.codes`. */
+  readonly eventsCodes: EventsCodes | undefined;
 }
 
 type ListKind = 'tools' | 'resources' | 'prompts' | 'events';
@@ -266,7 +268,7 @@ export class Admission implements RequestAdmission {
     this.#denied(request, failed ? 'failed rule' : denied ? 'rule' : 'scope', verdict);
     const { operation, exchange, batch, client } = request;
     const code = operation.method.startsWith('events/')
-      ? eventsCode('forbidden', profileOf(client.capabilities))
+      ? eventsCode('forbidden', codesOf(client.capabilities, this.#options.eventsCodes))
       : ErrorCode.Forbidden;
     if (reason !== undefined) this.#log(`rejected ${operation.method} of ${client.principal}: ${reason}`, request);
     if (denied) {

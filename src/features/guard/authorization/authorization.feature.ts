@@ -18,6 +18,7 @@ export const authorization: Feature<Admission> = {
           answers: core.service(asking).interactive,
           audit: core.service(audit)?.mailbox,
           maxSubscriptions: limits.maxSubscriptions,
+          eventsCodes: core.options.events?.codes,
           decisions: elements.decisions,
           guarded() {
             for (const each of elements.guarded) each();
