@@ -67,6 +67,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
   authorization: ['features/guard/authorization'],
   cluster: ['features/cluster'],
   code: ['features/code'],
+  'dead-letters': ['features/server/dead-letters'],
   discovery: ['features/discovery'],
   durability: [
     'features/durability/reply-cache',

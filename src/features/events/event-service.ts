@@ -38,12 +38,12 @@ export class EventService implements RequestTarget {
   /** The topics of the server that has adopted the types. */
   #emitter: Pick<EventTopics, 'emit'> | undefined;
 
-  /**
-   * @param shared true if other nodes share the store
-   * @param emitted counts the events of a type
-   */
-  constructor(core: Core, shared: boolean, rights: () => EventRights, emitted: (name: string) => void) {
+  /** @param shared true if other nodes share the store */
+  constructor(core: Core, shared: boolean, rights: () => EventRights) {
     this.#core = core;
+    const { metrics } = core.system;
+    const emitted = metrics.counter('troupe.events', '{event}', 'Events emitted, by type.', 'event');
+    metrics.gauge('troupe.event.streams', '{stream}', 'Open streams of events.', () => this.streams.size);
     const registry = spawnRegistry<EventType>({
       ...{ system: core.system, address: 'registry/events', catalogue: core.elements.catalogues.events },
       serve: (request) => this.#serve(request),

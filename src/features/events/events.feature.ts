@@ -16,16 +16,8 @@ export const events: Feature<EventService> = {
   name: 'events',
   options: EVENTS_OPTIONS,
   open(core) {
-    const { metrics } = core.system;
-    const emitted = metrics.counter('troupe.events', '{event}', 'Events emitted, by type.', 'event');
-    metrics.gauge(
-      'troupe.event.streams',
-      '{stream}',
-      'Open streams of events.',
-      () => service.created?.streams.size ?? 0,
-    );
     const service = new Lazy(
-      () => new EventService(core, core.service(cluster).shared, () => core.service(authorization), emitted),
+      () => new EventService(core, core.service(cluster).shared, () => core.service(authorization)),
     );
     core.elements.emit = (name, data, options) => service.value.topics.emit(name, data, options);
     const { store } = core;

@@ -8,11 +8,11 @@ import { afterAny, steadyDate, type Timer, within } from '../../core/kernel/cloc
 import { durationOf } from '../../core/kernel/duration.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
 import { step } from '../../core/kernel/step.ts';
-import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
 import { cellIn } from '../../core/protocol/cell.ts';
 import { messageOf, shortened } from '../../core/protocol/json.ts';
 import type { Core } from '../../core/server/feature.ts';
+import { Attempts } from '../../core/store/attempts.ts';
 import { StoreError, type Write } from '../../core/store/store.ts';
 import { machines } from '../machines/machines.feature.ts';
 import { type DefinedHook, emissionIn, type HookDelivery, targetIn } from './define-hook.ts';
@@ -68,6 +68,10 @@ const REWRITE = { fromMs: 1_000, toMs: 60_000 };
 const AGAIN_MS = 5_000;
 const CLAIM = 'delivery';
 
+function nameOf({ path, ref }: DeliveryRow): string {
+  return `webhook ${path}, delivery ${ref}`;
+}
+
 /** The place that the first delivery of a name takes. */
 function claimPlace(key: string): readonly [actor: string, request: string] {
   return [`server/hook/${key}`, CLAIM];
@@ -87,7 +91,7 @@ export class HookTable implements CellHolder {
   readonly #kept = new Map<string, { readonly entries: Set<Entry>; bytes: number }>();
   /** By name: the arrivals that are being stored. */
   readonly #arriving = new Map<string, Promise<Arrival>>();
-  readonly #counted: (state: string) => void;
+  readonly #attempts: Attempts;
   #open = 0;
   #openBytes = 0;
   #serves = false;
@@ -99,15 +103,9 @@ export class HookTable implements CellHolder {
     this.#hookAt = hookAt;
     const date = steadyDate(core.system.clock);
     this.#date = () => Math.floor(date());
-    const { clock, log, metrics } = core.system;
-    this.log = throttledLog(log, clock);
-    this.#counted = metrics.counter(
-      'troupe.hook.deliveries',
-      '{delivery}',
-      'Deliveries of webhooks by what became of an attempt.',
-      'troupe.state',
-    );
-    metrics.gauge(
+    this.#attempts = new Attempts(core.system, 'webhook');
+    this.log = this.#attempts.log;
+    core.system.metrics.gauge(
       'troupe.hook.open',
       '{delivery}',
       'Deliveries at this node whose handlers have not succeeded.',
@@ -366,10 +364,13 @@ export class HookTable implements CellHolder {
     // Each earlier attempt may have ended its process.
     if (record.attempt > hook.attempts) {
       const error = record.error ?? 'each process that attempted this delivery ended before the handler returned';
-      return this.#end(entry, 'give up', { ...record, attempt: hook.attempts, error });
+      return this.#giveUp(entry, { ...record, attempt: hook.attempts, error }, new Error(error));
     }
     const [event] = await store.events(...bodyPlace(record.ref));
-    if (!event) return this.#end(entry, 'give up', { ...record, error: 'its body is gone from the store' });
+    if (!event) {
+      const error = 'its body is gone from the store';
+      return this.#giveUp(entry, { ...record, error }, new Error(error));
+    }
     if (!this.#step(entry, { type: 'start' })) return;
     const from = system.clock.now();
     const { attempt } = record;
@@ -386,17 +387,16 @@ export class HookTable implements CellHolder {
     if (this.#isLost(entry)) return void this.#step(entry, { type: 'lose' });
     if (!failure) return this.#end(entry, 'succeed', { ...record, ms, error: undefined });
     const error = shortened(messageOf(failure.error), MAX_ERROR);
-    if (attempt >= hook.attempts) {
-      system.incident(`webhook ${hook.path}, delivery ${record.ref}, which is a dead letter now`, failure.error);
-      return this.#end(entry, 'give up', { ...record, ms, error });
-    }
+    if (attempt >= hook.attempts) return this.#giveUp(entry, { ...record, ms, error }, failure.error);
     const waitMs = delayAfter({ fromMs: hook.retryMs, toMs: MOST_RETRY_MS }, attempt);
-    this.log(
-      'warning',
-      `webhook ${hook.path}: attempt ${attempt} of delivery ${record.ref} failed, and the next one follows in ${durationOf(waitMs)}: ${error}`,
-      errorFields('program', failure.error),
-    );
+    this.#attempts.failed(nameOf(record), attempt, waitMs, failure.error);
     await this.#end(entry, 'fail', { ...record, ms, error, attempt: attempt + 1, due: this.#date() + waitMs });
+  }
+
+  #giveUp(entry: Entry, record: StoredDelivery, error: unknown): Promise<void> {
+    this.#attempts.dead(nameOf(record), error);
+    this.#core.system.metrics.deadLetter();
+    return this.#end(entry, 'give up', record);
   }
 
   /** The process stops or another node has the cell: it attempts the delivery again. */
@@ -439,7 +439,7 @@ export class HookTable implements CellHolder {
     if (!this.#step(entry, { type })) return;
     const after: StoredDelivery = { ...record, state: entry.row.state };
     entry.record = after;
-    this.#counted(type === 'succeed' ? 'done' : type === 'fail' ? 'failed' : 'dead');
+    if (type !== 'give up') this.#attempts.count(type === 'fail' ? 'failed' : 'done');
     await this.#write(entry, () => stateWrites(after, this.#date()));
     if (type === 'fail') this.#due(entry);
     else await this.#trim(after.path, after.state);

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject, messageOf } from '../../core/protocol/js
 import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import { warnOfUntestedXState } from '../../core/registry/xstate-copy.ts';
 import { running } from '../../core/requests/running.ts';
-import type { Write } from '../../core/store/store.ts';
+import type { DeadLetter, Write } from '../../core/store/store.ts';
 import type { QueuedKind } from './bounded-mailbox.ts';
 import { ChangeListeners } from './change-listeners.ts';
 import { courseText } from './course.ts';
@@ -405,6 +405,11 @@ export class Handles implements OwnInstances {
   /** Delivers the messages of instances to another kind of target than instances. */
   target(kind: 'topic', deliver: Deliver): void {
     this.#outboxes.target(kind, deliver);
+  }
+
+  /** Delivers the message of a dead letter again. See {@link Outboxes.again}. */
+  again(letter: DeadLetter): Promise<boolean> {
+    return this.#outboxes.again(letter);
   }
 
   /**

@@ -94,6 +94,7 @@ export const machines: Feature<MachinesService> = {
           }),
         }),
         sendTo: (...sent) => handles.value.sendTo(...sent),
+        again: (letter) => handles.value.again(letter),
         send: (machine, key, event, options) =>
           handles.value.sendTo(machine, key, programEvent(event), PROGRAM_CALLER, options),
       }),

@@ -1,5 +1,6 @@
 /** The registration of machines, as authors use it. Types only: the declarations of the package do not contain its implementation. */
 import type { RegisteredElement } from '../../core/registry/registration.ts';
+import type { DeadLetter } from '../../core/store/store.ts';
 import type { AnyMachine } from './define-machine.ts';
 import type { HandleEvent, HandleView } from './handle-messages.ts';
 import type { Caller, SendOptions } from './machine-definition.ts';
@@ -14,6 +15,8 @@ export interface MachinesService extends MachineRegistration {
   sendTo(machine: string, key: string, event: HandleEvent, caller: Caller, options?: SendOptions): Promise<HandleView>;
   /** The same from the program. @throws {TypeError | HandleError} */
   send(machine: string, key: string, event: object, options: SendOptions): Promise<HandleView>;
+  /** Delivers the message of a dead letter again. @returns false for another letter @throws {Error} if it is not accepted */
+  again(letter: DeadLetter): Promise<boolean>;
 }
 
 /** Registration of machines at run time. Visible changes reach clients as changed lists of tools and resources. */

@@ -13,6 +13,7 @@ import { step } from '../../core/kernel/step.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import { running } from '../../core/requests/running.ts';
+import type { Attempts } from '../../core/store/attempts.ts';
 import type { Store, Stored, Write } from '../../core/store/store.ts';
 import type { ScheduleContext, ScheduleSlot } from './schedule-definition.ts';
 import type { ScheduleDefinition, ScheduleMail } from './schedule-messages.ts';
@@ -35,8 +36,7 @@ interface ScheduleServices {
   readonly graceMs: number;
   /** Counts a run that begins, late by so many milliseconds. */
   began(lateMs: number): void;
-  /** Counts a run that has ended. */
-  ended(how: 'done' | 'failed' | 'given up'): void;
+  readonly attempts: Attempts;
 }
 
 /** A schedule as its table sees it. */
@@ -250,9 +250,7 @@ class Schedule implements Behaviour<ScheduleMail> {
       return this.#claim({ ...slot, attempt: slot.attempt + 1 });
     }
     const error = new Error(`the process ended ${slot.attempt} times during the slot of ${at}: it is given up`);
-    const incident = system.incident(`schedule "${name}"`, error);
-    system.metrics.deadLetter();
-    this.#services.ended('given up');
+    const incident = this.#services.attempts.dead(`schedule "${name}"`, error);
     const letter = { actor: this.#id, mail: `slot ${at}`, error: error.message, attempts: slot.attempt };
     const now = Math.round(this.#services.date());
     this.#write({ ...found, running: undefined, result: { scheduledFor: at, began: now, tookMs: 0, incident } }, [
@@ -408,11 +406,11 @@ class Schedule implements Behaviour<ScheduleMail> {
     // It stopped because this process lets go: another one begins it again.
     const isInterrupted = leaves && failure !== undefined && abort.signal.aborted;
     const { name } = this.#definition;
-    const { system, ended } = this.#services;
+    const { system, attempts } = this.#services;
     const incident = failure && !isInterrupted ? system.incident(`schedule "${name}"`, failure.error) : undefined;
     this.#run = undefined;
     this.#step('end');
-    if (!isInterrupted) ended(failure ? 'failed' : 'done');
+    if (!isInterrupted) attempts.count(failure ? 'failed' : 'done');
     if (this.#state.status === 'done') return this.#forget();
     if (isInterrupted) return this.#handOver();
     const now = Math.round(this.#services.date());

@@ -6,13 +6,14 @@ import { CELLS, RANDOM_LENGTH, withCell } from '../../core/protocol/cell.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { checkHandler, DefinitionError } from '../../core/registry/definition-checks.ts';
 import type { Core } from '../../core/server/feature.ts';
+import { Attempts } from '../../core/store/attempts.ts';
+import type { DeadLetter } from '../../core/store/store.ts';
 import { type LiveSchedule, spawnSchedule } from './schedule.actor.ts';
 import type { RegisteredSchedule, ScheduleHandler, ScheduleOptions } from './schedule-definition.ts';
 import type { ScheduleDefinition } from './schedule-messages.ts';
 import { latenessOf } from './schedule-metrics.ts';
 import { checkScheduleName, readPlan } from './schedule-slots.ts';
 
-const STATE = 'troupe.state';
 const IN_MEMORY =
   'schedules run in the memory of this process: nothing makes up for slots that pass while it is down. Name a store to change that (the option store, or troupe run --data DIR)';
 
@@ -40,11 +41,17 @@ export class ServerSchedules {
     this.#here = here;
     const { system, store, limits } = core;
     const began = latenessOf(system.metrics);
-    const ended = system.metrics.counter('troupe.schedule.runs', '{run}', 'Runs of schedules that have ended.', STATE);
     const { clock } = system;
     // People name dates by the wall clock. That of a database is steady, and the same for all nodes.
     const date = (): number => (clock.dateIsSteady ? clock.date() : (clock.wall?.() ?? clock.date()));
-    this.#services = { system, store, date, graceMs: limits.graceMs, began, ended };
+    this.#services = {
+      system,
+      store,
+      date,
+      graceMs: limits.graceMs,
+      began,
+      attempts: new Attempts(system, 'schedule'),
+    };
   }
 
   /**
@@ -73,6 +80,14 @@ export class ServerSchedules {
       },
       remove: () => this.#remove(name),
     };
+  }
+
+  /** Runs the handler of a dead letter now. @returns false if this process does not run that schedule */
+  again({ actor: address }: Pick<DeadLetter, 'actor'>): boolean {
+    const found = [...this.#offered.values()].find(({ actor }) => actor.mailbox.address === address);
+    if (!found?.actor.here) return false;
+    found.actor.mailbox.send({ type: 'run' });
+    return true;
   }
 
   /** The definitions, for a server that takes them over. */

@@ -14,6 +14,7 @@ import type { HookService } from '../hooks/hooks.feature.ts';
 import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
 import type { ServerSchedules } from '../schedules/server-schedules.ts';
 import type { SkillSource } from '../skills/skill-source.ts';
+import type { DeadLetters } from './dead-letters.ts';
 
 /** The key of {@link Internals} on a server of any copy of this package. */
 export const INTERNALS = Symbol.for('troupe.inside');
@@ -31,6 +32,8 @@ export interface Internals {
   localClient(): NamedClient | undefined;
   /** The webhooks; undefined while there is none. */
   readonly hooks: HookService;
+  /** Work that was given up, of each kind. */
+  deadLetters(): DeadLetters;
   /** Records what viewers do; undefined without an audit. */
   readonly audit?: Mailbox<AuditMail> | undefined;
   /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */

@@ -86,6 +86,7 @@ import type { RegisteredSkills, SkillsOptions } from '../skills/skills-options.t
 import { state } from '../state/state.feature.ts';
 import type { Supervised } from '../workers/supervised.ts';
 import { workers } from '../workers/workers.feature.ts';
+import { DeadLetters } from './dead-letters.ts';
 import { FEATURES } from './features.ts';
 import { INTERNALS, type Internals } from './internals.ts';
 
@@ -782,6 +783,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
       skillFolders: () => this.#service(skills).folders,
       schedules: () => this.#service(schedules),
       hooks: this.#service(hooks),
+      deadLetters: () => new DeadLetters(core),
       audit: this.#service(audit)?.mailbox,
       clock: this.options.clock ?? systemClock,
       machines: () =>

@@ -130,7 +130,7 @@ test('R-65: a handler that fails is attempted again, later each time, until the 
     logged.at(-1) ?? '',
     /^error: incident .*webhook \/hooks\/github, delivery .*, which is a dead letter now/,
   );
-  assert.match(logged[0] ?? '', /attempt 1 of delivery .* failed, and the next one follows in 1 s: the shop is closed/);
+  assert.match(logged[0] ?? '', /delivery .*: attempt 1 failed, and the next one follows in 1 s: the shop is closed/);
   await server.close();
 });
 

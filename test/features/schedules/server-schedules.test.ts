@@ -40,7 +40,7 @@ test('a handler is called at each date of its pattern', async () => {
   assert.is(new Set(slots.map(({ key }) => key)).size, 3);
   assert.is(logged.filter((line) => line.includes('in the memory of this process')).length, 1);
   assert.match(server.metrics(), /troupe_schedule_lateness_seconds_count 3/);
-  assert.match(server.metrics(), /troupe_schedule_runs_total\{troupe_state="done"\} 3/);
+  assert.match(server.metrics(), /troupe_attempts_total\{troupe_kind="schedule",troupe_result="done"\} 3/);
   await server.close();
 });
 
@@ -149,7 +149,7 @@ test('a handler that throws is an incident, and its next slot runs', async () =>
     logged.filter((line) => /incident \S+ in schedule "nightly": Error: the report is empty/.test(line)).length,
     2,
   );
-  assert.match(server.metrics(), /troupe_schedule_runs_total\{troupe_state="failed"\} 2/);
+  assert.match(server.metrics(), /troupe_attempts_total\{troupe_kind="schedule",troupe_result="failed"\} 2/);
   await server.close();
 });
 

@@ -3,6 +3,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { readWebhookSecret, signWebhook } from '../../../core/kernel/standard-webhooks.ts';
 import { isObject } from '../../../core/protocol/json.ts';
 import type { Core } from '../../../core/server/feature.ts';
+import { Attempts } from '../../../core/store/attempts.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';
 import type { AllowedOrigins } from './callback-address.ts';
 import { CallbackFailed, CallbackSender, type FailureCategory } from './callback-sender.ts';
@@ -31,18 +32,14 @@ export class CallbackPosts {
   readonly #hosts = new DeliverySlots(PER_HOST);
   readonly #principals = new DeliverySlots(PER_PRINCIPAL);
   readonly #all = new DeliverySlots(IN_ALL);
-  readonly #counted: (result: string) => void;
+  /** The attempts of all events. */
+  readonly attempts: Attempts;
 
   constructor(core: Core, allowed: AllowedOrigins) {
-    const { clock, metrics } = core.system;
+    const { clock } = core.system;
     this.#core = core;
     this.#sender = new CallbackSender({ clock, allowed, timeoutMs: TIMEOUT_MS, perOrigin: PER_HOST });
-    this.#counted = metrics.counter(
-      'troupe.webhook.attempts',
-      '{attempt}',
-      'POSTs to callbacks, by their result.',
-      'troupe.result',
-    );
+    this.attempts = new Attempts(core.system, 'event');
   }
 
   /** Sends a body. Never rejects. */
@@ -66,7 +63,7 @@ export class CallbackPosts {
       (answer) => verdictOf(answer, clock.date()),
       (error: unknown): Verdict => ({ is: 'down', category: categoryOf(error) }),
     );
-    this.#counted(verdict.is === 'accepted' ? verdict.is : verdict.category);
+    this.attempts.count(verdict.is === 'accepted' ? 'done' : verdict.category);
     return verdict;
   }
 
@@ -90,7 +87,7 @@ export class CallbackPosts {
     } catch (error) {
       failure = categoryOf(error);
     }
-    this.#counted(failure ?? 'verified');
+    this.attempts.count(failure ?? 'verified');
     return failure;
   }
 

@@ -26,6 +26,8 @@ export type DeliveryMail =
   | { readonly type: 'attempted'; readonly item: DeliveryItem; readonly verdict: Verdict }
   /** The time of its next attempt, or of its end. */
   | { readonly type: 'due' }
+  /** An operator has had the dead letter of this event delivered. */
+  | { readonly type: 'revived'; readonly seq: number }
   /** Its client has subscribed again. */
   | { readonly type: 'refresh'; readonly record: StoredSubscription }
   /** Its client, the server or an operator ends it. */

@@ -22,10 +22,14 @@ export interface SubscriptionKey {
   readonly arguments: JsonObject;
 }
 
-/** An event that was given up, by its number in the stream of dead letters. */
-export interface DeadEntry {
+/** An event that was given up: its topic has its data. */
+export interface DeadEvent {
   readonly seq: number;
-  readonly bytes: number;
+  readonly id: string;
+  /** When it was given up, in milliseconds since 1970. */
+  readonly at: number;
+  readonly attempts: number;
+  readonly category: FailureCategory;
 }
 
 export interface StoredSubscription extends SubscriptionKey {
@@ -52,9 +56,8 @@ export interface StoredSubscription extends SubscriptionKey {
   readonly failedSince?: number | undefined;
   readonly lastError?: FailureCategory | undefined;
   readonly lastDeliveryAt?: number | undefined;
-  readonly dead?: readonly DeadEntry[] | undefined;
-  /** The number of the last dead letter so far. */
-  readonly deadSeq?: number | undefined;
+  /** The last events that were given up. */
+  readonly dead?: readonly DeadEvent[] | undefined;
 }
 
 /** The secret of a subscription, and the one before, with which deliveries are signed for a while, too. */
@@ -65,8 +68,6 @@ export interface SigningSecrets {
   readonly previousUntil?: number | undefined;
 }
 
-/** The name of the stream of dead letters of a subscription. */
-export const DEAD = 'dead';
 const PREFIX = 'webhook/';
 const SCOPE = 'webhook';
 

@@ -12,6 +12,7 @@ import type { Charted, Facts, Waits } from '../../../core/kernel/inspection/reco
 import { randomId } from '../../../core/kernel/random-id.ts';
 import { step } from '../../../core/kernel/step.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
+import type { JsonObject } from '../../../core/protocol/json.ts';
 import type { Core } from '../../../core/server/feature.ts';
 import type { EventMatcher } from '../event-topics.ts';
 import type { FailureCategory } from './callback-sender.ts';
@@ -35,12 +36,8 @@ export interface DeliveryHost {
   refusal(record: StoredSubscription): Promise<Termination | 'later' | undefined>;
   /** Its record has changed, and is stored soon. */
   changed(delivery: WebhookDelivery): void;
-  /** An event was given up: it is stored with the next record, at once. @returns the members of the record that name it */
-  buried(
-    record: StoredSubscription,
-    item: DeliveryItem,
-    category: FailureCategory,
-  ): Pick<StoredSubscription, 'dead' | 'deadSeq'>;
+  /** Logs a failed attempt. @param waitMs milliseconds until the next one; undefined: the event is given up */
+  failed(record: StoredSubscription, attempt: number, waitMs: number | undefined, category: FailureCategory): void;
   /** Calls back with `due` at a date; undefined: no longer. */
   wakeAt(id: string, date: number | undefined): void;
   /** It has ended, or another process delivers from now on. */
@@ -55,6 +52,8 @@ const CHECK_MS = 60_000;
 const READ_AGAIN_MS = 5_000;
 /** Attempts of an event that its endpoint rejects. */
 const MAX_REJECTIONS = ATTEMPTS_MS.length;
+/** Number of dead letters that a subscription keeps. */
+const MAX_DEAD = 50;
 /** Milliseconds after which a subscription without an expiry ends whose endpoint has accepted nothing. */
 const MAX_DOWN_MS = 7 * 86_400_000;
 
@@ -83,6 +82,24 @@ export function spawnDelivery(host: DeliveryHost, record: StoredSubscription, ch
   if (!delivery) throw new Error('expected a delivery that was spawned');
   delivery.actor = actor;
   return delivery;
+}
+
+/** The function that decides which events a subscription gets. */
+export function matcherOf(topics: DeliveredTopics, record: StoredSubscription): EventMatcher {
+  const { principal, auth, name, arguments: given, checked = given } = record;
+  return topics.matcher(name, checked, { principal, auth });
+}
+
+/** The POST of an event; undefined if the subscription does not get it. */
+export function itemOf(
+  { name }: StoredSubscription,
+  { seq, id, at, trace }: TopicEvent,
+  data: JsonObject | undefined,
+): DeliveryItem | undefined {
+  if (data === undefined) return undefined;
+  const meta = trace === undefined ? {} : { _meta: { traceparent: trace } };
+  const body = { eventId: id, name, timestamp: isoOf(at), data, ...meta };
+  return { of: 'event', seq, id, body, status: 'new', rejections: 0 };
 }
 
 export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscription {
@@ -199,6 +216,8 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
         return this.#attempted(mail.item, mail.verdict);
       case 'due':
         return this.#due();
+      case 'revived':
+        return this.#revive(mail.seq);
       case 'refresh':
         return this.#refresh(mail.record);
       case 'end':
@@ -280,12 +299,7 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   }
 
   #matcher(): EventMatcher {
-    return this.#work?.match ?? this.#newMatcher();
-  }
-
-  #newMatcher(): EventMatcher {
-    const { principal, auth, name, arguments: given, checked = given } = this.#record;
-    return this.#host.topics.matcher(name, checked, { principal, auth });
+    return this.#work?.match ?? matcherOf(this.#host.topics, this.#record);
   }
 
   /** Begins what can begin. */
@@ -306,12 +320,8 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
       if (!event) return this.#read();
       work.next += 1;
       this.#position = event.seq;
-      const data = work.match(event);
-      if (data === undefined) continue;
-      const { id, at, trace } = event;
-      const meta = trace === undefined ? {} : { _meta: { traceparent: trace } };
-      const body = { eventId: id, name: this.#record.name, timestamp: isoOf(at), data, ...meta };
-      this.#enter({ of: 'event', seq: event.seq, id: event.id, body, status: 'new', rejections: 0 });
+      const item = itemOf(this.#record, event, work.match(event));
+      if (item) this.#enter(item);
     }
   }
 
@@ -433,11 +443,12 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
     this.#arm();
   }
 
-  #failed(item: DeliveryItem, verdict: Verdict, now: number): void {
+  #failed(item: DeliveryItem, verdict: Exclude<Verdict, { is: 'accepted' }>, now: number): void {
     const failures = (this.#record.failures ?? 0) + 1;
     this.#record = { ...this.#record, failures };
     this.#retryAfterMs = verdict.is === 'down' ? verdict.retryAfterMs : undefined;
     const delay = delayAfterFailure(verdict.is === 'rejected' ? item.rejections : failures, this.#retryAfterMs);
+    this.#host.failed(this.#record, failures, delay ?? PROBE_MS, verdict.category);
     if (delay === undefined || this.#state.path === 'suspended') {
       this.#step('suspend');
       if (this.#record.until === null && now - (this.#record.failedSince ?? now) > MAX_DOWN_MS)
@@ -464,11 +475,25 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
         this.#record = { ...this.#record, gap: true };
         this.#announceGap();
       }
-      this.#record = { ...this.#record, ...this.#host.buried(this.#record, item, verdict.category) };
+      this.#bury(item, verdict);
     } else this.#record = { ...this.#record, gap: false };
     this.#host.changed(this);
     this.#arm();
     this.#pump();
+  }
+
+  #bury({ seq, id, rejections }: DeliveryItem, { is, category }: Exclude<Verdict, { is: 'accepted' }>): void {
+    const attempts = rejections + (is === 'declined' ? 1 : 0);
+    this.#host.failed(this.#record, attempts, undefined, category);
+    const dead = [...(this.#record.dead ?? []), { seq, id, at: this.#date(), attempts, category }];
+    this.#record = { ...this.#record, dead: dead.slice(-MAX_DEAD) };
+  }
+
+  /** A dead letter was delivered after all. */
+  #revive(seq: number): void {
+    const dead = this.#record.dead?.filter((event) => event.seq !== seq);
+    this.#record = { ...this.#record, dead: dead?.length ? dead : undefined };
+    this.#host.changed(this);
   }
 
   /** Its client has subscribed again: the record has the members that it may change. */
@@ -479,7 +504,7 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
     this.#checkedAt = this.#date();
     const isWaiting = this.#nextAt !== undefined;
     this.#step('refresh');
-    if (this.#work) this.#work = { ...this.#work, match: this.#newMatcher() };
+    if (this.#work) this.#work = { ...this.#work, match: matcherOf(this.#host.topics, this.#record) };
     this.#nextAt = undefined;
     this.#retryAfterMs = undefined;
     this.#arm();

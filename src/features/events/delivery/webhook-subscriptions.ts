@@ -18,7 +18,7 @@ import type { FailureCategory } from './callback-sender.ts';
 import type { Verdict } from './delivery-attempts.ts';
 import type { DeliveryItem, Termination } from './delivery-messages.ts';
 import {
-  DEAD,
+  type DeadEvent,
   idOfActor,
   readSubscription,
   type StoredSubscription,
@@ -26,7 +26,7 @@ import {
   writesOfSubscription,
 } from './subscription-record.ts';
 import { TopicFeed } from './topic-feed.ts';
-import { type DeliveryHost, spawnDelivery, type WebhookDelivery } from './webhook-delivery.actor.ts';
+import { type DeliveryHost, itemOf, matcherOf, spawnDelivery, type WebhookDelivery } from './webhook-delivery.actor.ts';
 
 export interface WebhookSubscriptionsOptions {
   readonly core: Core;
@@ -43,9 +43,8 @@ const MAX_CHANGES = 64;
 const BATCH = 128;
 const PAGE = 1_000;
 const LOADED = 64;
-/** Dead letters of one subscription, and their characters. */
-const MAX_LETTERS = 100;
-const MAX_LETTERS_LENGTH = 1024 ** 2;
+/** Characters of the id of a subscription in a log. */
+const SHOWN = 12;
 /** Milliseconds for which an expired subscription stays in the store, unless a process ends it earlier. */
 const KEPT_MS = 60_000;
 /** Milliseconds between two looks for types that are gone: a type may be registered again. */
@@ -67,8 +66,6 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
   readonly #timers: TimerQueue;
   /** The subscriptions whose records have changed, with the number of changes. */
   readonly #dirty = new Map<WebhookDelivery, number>();
-  /** The dead letters that are stored with the next record, by subscription. */
-  readonly #letters = new Map<string, Write[]>();
   /** Those that were taken up and have not begun. */
   readonly #waiting: WebhookDelivery[] = [];
   #flushing: Timer | undefined;
@@ -241,24 +238,44 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     else this.#flushLater();
   }
 
-  buried(
-    record: StoredSubscription,
-    { id, body }: DeliveryItem,
+  failed(
+    { id, url }: StoredSubscription,
+    attempt: number,
+    waitMs: number | undefined,
     category: FailureCategory,
-  ): Pick<StoredSubscription, 'dead' | 'deadSeq'> {
-    const seq = (record.deadSeq ?? 0) + 1;
-    const actor = subscriptionActor(record.id);
-    const data = toText({ at: this.system.clock.date(), event: id, body });
-    const dead = [...(record.dead ?? []), { seq, bytes: data.length }];
-    let length = dead.reduce((sum, { bytes }) => sum + bytes, 0);
-    while (dead.length > MAX_LETTERS || (length > MAX_LETTERS_LENGTH && dead.length > 1))
-      length -= dead.shift()?.bytes ?? 0;
-    const upto = (dead[0]?.seq ?? seq) - 1;
-    const writes = this.#letters.get(record.id) ?? [];
-    writes.push({ type: 'event', actor, stream: DEAD, seq, kind: category, data });
-    if (upto > 0) writes.push({ type: 'trim', actor, stream: DEAD, upto });
-    this.#letters.set(record.id, writes);
-    return { dead, deadSeq: seq };
+  ): void {
+    if (waitMs === undefined) this.system.metrics.deadLetter();
+    const what = `an event of webhook ${id.slice(0, SHOWN)} to ${new URL(url).host}`;
+    this.#options.posts.attempts.failed(what, attempt, waitMs, category, 'client');
+  }
+
+  /** The dead letters of this node, with their subscriptions. */
+  *deadEvents(): Iterable<{ readonly record: StoredSubscription; readonly event: DeadEvent }> {
+    for (const { record } of this.#live.values()) for (const event of record.dead ?? []) yield { record, event };
+  }
+
+  /**
+   * Delivers the event of a dead letter once more, for an operator: now, beside the others and without retries.
+   *
+   * @returns the category of the failure; `gone` if its topic has it no more, or the subscription is not to get it; undefined if it
+   *   was accepted
+   * @throws {StoreError}
+   */
+  async again(id: string, seq: number): Promise<FailureCategory | 'gone' | undefined> {
+    const delivery = this.#live.get(id);
+    if (!delivery || (await this.refusal(delivery.record))) return 'gone';
+    const { record, watermark } = delivery;
+    const { epoch, events } = await this.topics.read(record.name, record.by, seq - 1, 1);
+    const [event] = events;
+    const item =
+      epoch === record.epoch && event?.seq === seq
+        ? itemOf(record, event, matcherOf(this.topics, record)(event))
+        : undefined;
+    if (!item) return 'gone';
+    const verdict = await this.attempt(record, item, watermark);
+    if (verdict.is !== 'accepted') return verdict.category;
+    delivery.mailbox.send({ type: 'revived', seq });
+    return undefined;
   }
 
   wakeAt(id: string, date: number | undefined): void {
@@ -270,7 +287,6 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     const { id, record } = delivery;
     this.#live.delete(id);
     this.#dirty.delete(delivery);
-    this.#letters.delete(id);
     this.#reservations.get(id)?.release();
     this.#reservations.delete(id);
     delivery.actor?.stop(how);
@@ -320,16 +336,10 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
   }
 
   async #flush(deliveries: readonly WebhookDelivery[]): Promise<void> {
-    const letters = new Map<string, Write[]>();
     const writes: Write[] = [];
     for (const delivery of deliveries) {
       this.#dirty.delete(delivery);
-      const { id, record, stored } = delivery;
-      if (!stored) continue;
-      const own = this.#letters.get(id);
-      if (own) letters.set(id, own);
-      this.#letters.delete(id);
-      writes.push(...(own ?? []), ...writesOfSubscription(record, KEPT_MS));
+      if (delivery.stored) writes.push(...writesOfSubscription(delivery.record, KEPT_MS));
     }
     if (writes.length === 0) return;
     try {
@@ -338,7 +348,6 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
       this.system.incident('storing the progress of webhooks', error);
       for (const delivery of deliveries)
         if (this.#live.has(delivery.id)) this.#dirty.set(delivery, (this.#dirty.get(delivery) ?? 0) + 1);
-      for (const [id, own] of letters) this.#letters.set(id, [...own, ...(this.#letters.get(id) ?? [])]);
       if (!this.#stopped) this.#flushLater();
     }
   }

@@ -2,7 +2,7 @@
 import { sha256 } from '../../../core/kernel/sha256.ts';
 import { isJsonObject, isObject, type JsonObject } from '../../../core/protocol/json.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';
-import { type JournalEvent, OUT_STREAMS, StoreError, type Write } from '../../../core/store/store.ts';
+import { type DeadLetter, type JournalEvent, OUT_STREAMS, StoreError, type Write } from '../../../core/store/store.ts';
 
 /** The target of a message. Each kind has one function that delivers to it. */
 export type MessageTarget =
@@ -45,6 +45,8 @@ export type NewMessage = Pick<OutMessage, 'seq' | 'to' | 'body' | 'hops'>;
 export const OUT_TIMER = 'out';
 /** The row that withdraws earlier messages, because their event was undone. */
 const UNDONE = 'undone';
+const TELL = 'tell';
+const LETTER = `{"type":"${TELL}"`;
 
 /** The stream of the messages to one target. */
 export function streamOf(to: MessageTarget): string {
@@ -99,6 +101,28 @@ function messageOfRow(sender: Sender, { seq, stream, data }: JournalEvent): OutM
   throw new StoreError('corrupt', `${stream}: expected a message, got ${data.slice(0, 80)}`);
 }
 
+/** The message of a dead letter, as an operator reads it, and as {@link messageOfLetter} does. */
+export function letterText({ id, sender, to, body, hops, at }: OutMessage): string {
+  return toText({ type: TELL, to, body, sender, hops, id, at });
+}
+
+/**
+ * The message of a dead letter, as a new one of its sender that a receiver takes once; undefined for another letter.
+ *
+ * @throws {StoreError} `corrupt`
+ */
+export function messageOfLetter({ mail, incident }: DeadLetter): OutMessage | undefined {
+  const value = mail.startsWith(LETTER) ? fromText(mail, 'a dead letter') : undefined;
+  if (!isObject(value)) return undefined;
+  const { to, body, sender, hops, id, at } = value;
+  const isMessage = isTarget(to) && isJsonObject(body) && typeof id === 'string';
+  if (!isMessage || !isSender(sender) || typeof hops !== 'number' || typeof at !== 'number') return undefined;
+  // Its receiver may have taken later messages of this sender: the number of this one would be an old one.
+  const { machine, handle, key = handle, principal } = sender;
+  const from = { machine, handle: `dead letter ${incident}`, key, principal };
+  return { id, sender: from, seq: 1, to, body, hops, at, length: mail.length };
+}
+
 /** Returns whether a value is the target of a message. */
 export function isTarget(value: unknown): value is MessageTarget {
   if (!isObject(value)) return false;
@@ -119,7 +143,12 @@ export function principalOf({ machine, handle, key }: Sender): string {
   return `${machine}/${key ?? handle}`;
 }
 
+/** Names a message in a sentence. */
+export function nameOfMessage({ sender, to }: Pick<OutMessage, 'sender' | 'to'>): string {
+  return `a message of ${sender.machine} to ${nameOfTarget(to)}`;
+}
+
 /** Names a target in a sentence. A handle is shortened, because its id may be its only protection. */
-export function nameOfTarget(to: MessageTarget): string {
+function nameOfTarget(to: MessageTarget): string {
   return to.kind === 'instance' ? `${to.machine}/${to.key.slice(0, 8)}` : `the topic ${to.name}`;
 }

@@ -2,21 +2,22 @@
  * The outbox of one instance: the messages that are durable and not accepted yet, in one queue for each target. It delivers the
  * first message of each queue until its target has accepted it, and then trims it from the store.
  */
+import { delayAfter } from '../../../core/kernel/back-off.ts';
 import type { Clock, Timer } from '../../../core/kernel/clock.ts';
 import type { Limits } from '../../../core/kernel/limits.ts';
 import type { Excess } from '../../../core/kernel/quota.ts';
 import { messageOf } from '../../../core/protocol/json.ts';
+import type { Attempts } from '../../../core/store/attempts.ts';
 import type { Store, Write } from '../../../core/store/store.ts';
 import type { Footprint } from '../footprint.ts';
 import type { HandleRecord } from '../handle-record.ts';
-import { OUT_TIMER, type OutMessage, streamOf } from './out-message.ts';
+import { nameOfMessage, OUT_TIMER, type OutMessage, streamOf } from './out-message.ts';
 import { isRetried, Undeliverable } from './undeliverable.ts';
 
 /** The longest chain of messages: a longer one is a circle of machines that tell each other without end. */
 const MOST_HOPS = 32;
-/** Milliseconds until the next attempt, at first and at most. */
-const RETRY_MS = 50;
-const MOST_RETRY_MS = 10_000;
+/** Milliseconds until the next attempt. */
+const BACK_OFF = { fromMs: 50, toMs: 10_000 };
 /** Bytes of memory for each character of a message. */
 const BYTES = 3;
 
@@ -29,6 +30,7 @@ export interface OutboxHost {
   readonly clock: Clock;
   readonly limits: Pick<Limits, 'tellMs'>;
   readonly pace: { run(job: () => Promise<void>): void };
+  readonly attempts: Attempts;
   date(): number;
   readonly deliver: Deliver;
   /** Gives a message up. @param trim becomes durable with it */
@@ -187,14 +189,17 @@ export class Outbox {
       if (!this.#dropped) await this.#failed(lane, message, error);
       return;
     }
+    this.#host.attempts.count('done');
     this.#done(lane, message);
   }
 
   async #failed(lane: Lane, message: OutMessage, error: unknown): Promise<void> {
-    const { clock, date, limits } = this.#host;
+    const { clock, date, limits, attempts } = this.#host;
     const late = date() - message.at >= limits.tellMs;
     if (isRetried(error) && !late) {
-      const ms = Math.min(RETRY_MS * 2 ** (lane.attempts - 1), MOST_RETRY_MS);
+      const ms = delayAfter(BACK_OFF, lane.attempts);
+      attempts.count('failed');
+      attempts.failed(nameOfMessage(message), lane.attempts, ms, error);
       lane.retry = clock.after(ms, () => this.#retry(lane));
       return;
     }
@@ -204,7 +209,7 @@ export class Outbox {
       await this.#host.failed(message, why, lane.attempts, trim);
     } catch {
       // The sender cannot be notified now, or the store does not write: everything of it happens again.
-      lane.retry = clock.after(MOST_RETRY_MS, () => this.#retry(lane));
+      lane.retry = clock.after(BACK_OFF.toMs, () => this.#retry(lane));
       return;
     }
     this.#done(lane, message);
@@ -246,7 +251,7 @@ export class Outbox {
         // The targets recognize what they have accepted.
         this.#trimming = undefined;
         for (const [stream, upto] of accepted) if (!this.#accepted.has(stream)) this.#accepted.set(stream, upto);
-        if (!this.#dropped) this.#again ??= this.#host.clock.after(MOST_RETRY_MS, () => this.#trimAgain());
+        if (!this.#dropped) this.#again ??= this.#host.clock.after(BACK_OFF.toMs, () => this.#trimAgain());
       },
     );
   }

@@ -5,16 +5,18 @@ import type { Limits } from '../../../core/kernel/limits.ts';
 import { errorFields } from '../../../core/kernel/operator-log.ts';
 import { cellOfActor } from '../../../core/protocol/cell.ts';
 import { type JsonObject, messageOf } from '../../../core/protocol/json.ts';
-import { toText } from '../../../core/store/serialize.ts';
+import { Attempts } from '../../../core/store/attempts.ts';
 import { type DeadLetter, OUT_STREAMS, type Store, type Write } from '../../../core/store/store.ts';
 import { HandleError } from '../handle-error.ts';
 import { actorId, type HandleRecord } from '../handle-record.ts';
 import { TooLarge } from '../serializable.ts';
 import {
+  letterText,
   type MessageTarget,
+  messageOfLetter,
   messagesIn,
   type NewMessage,
-  nameOfTarget,
+  nameOfMessage,
   OUT_TIMER,
   type OutMessage,
   type Sender,
@@ -31,7 +33,7 @@ const MOST_DELIVERING = 256;
 const READ_AGAIN_MS = 1_000;
 
 /** The parts of a server that its outboxes use. */
-export interface OutboxesOptions extends Pick<ActorSystem, 'clock' | 'log' | 'incident'> {
+export interface OutboxesOptions extends Pick<ActorSystem, 'clock' | 'log' | 'incident' | 'metrics'> {
   readonly store: Store;
   readonly limits: Pick<Limits, 'maxOutMessages' | 'maxOutLength' | 'tellMs'>;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */
@@ -61,14 +63,17 @@ export interface OutBatch {
 export class Outboxes {
   readonly #options: OutboxesOptions;
   readonly #host: OutboxHost;
+  readonly #attempts: Attempts;
   readonly #outboxes = new Map<string, Outbox>();
   readonly #targets = new Map<MessageTarget['kind'], Deliver>();
   #stopped = false;
 
   constructor(options: OutboxesOptions) {
     this.#options = options;
+    this.#attempts = new Attempts(options, 'message');
     this.#host = {
       ...{ store: options.store, clock: options.clock, limits: options.limits, pace: new Pace() },
+      attempts: this.#attempts,
       date: () => options.date(),
       deliver: (message) => this.#deliver(message),
       failed: (message, error, attempts, trim) => this.#failed(message, error, attempts, trim),
@@ -81,6 +86,18 @@ export class Outboxes {
   /** Sets the function that delivers messages to one kind of target. */
   target(kind: MessageTarget['kind'], deliver: Deliver): void {
     this.#targets.set(kind, deliver);
+  }
+
+  /**
+   * Delivers the message of a dead letter again, as one of its sender, for an operator. A receiver takes it once.
+   *
+   * @returns false for another letter
+   * @throws {HandleError | Undeliverable | Error} if it is not accepted now
+   */
+  async again(letter: DeadLetter): Promise<boolean> {
+    const message = messageOfLetter(letter);
+    if (message) await this.#deliver(message);
+    return message !== undefined;
   }
 
   /** The number of messages of an instance that wait. */
@@ -197,10 +214,10 @@ export class Outboxes {
 
   /** Writes a dead letter, trims the message and notifies its sender: all of it, or nothing. */
   async #failed(message: OutMessage, error: unknown, attempts: number, trim: Write): Promise<void> {
-    const { store, incident, date, notify } = this.#options;
+    const { store, date, notify } = this.#options;
     const { sender, to, body } = message;
     const reason = reasonOf(error);
-    const id = incident(`a message of ${sender.machine} to ${nameOfTarget(to)}, which becomes a dead letter`, error);
+    const id = this.#attempts.dead(nameOfMessage(message), error);
     const letter: DeadLetter = {
       ...{ actor: actorId(sender.machine, sender.handle), mail: letterText(message), attempts },
       ...{ error: `${reason}: ${messageOf(error)}`, at: Math.round(date()), incident: id },
@@ -213,11 +230,6 @@ export class Outboxes {
 
 function senderOf({ name, handle, key, principal }: HandleRecord): Sender {
   return { machine: name, handle, key, principal };
-}
-
-/** The message of a dead letter, as an operator reads it. */
-function letterText({ to, body, sender, hops }: OutMessage): string {
-  return toText({ type: 'tell', to, body, sender, hops });
 }
 
 /** Runs a bounded number of jobs at a time, in the order in which they came. */
