@@ -56,6 +56,7 @@ export const asking: Feature<AskingService> = {
         // The store is read when a client returns.
         take: async (cells) => cells && requests.value.take(cells),
         drop: (cells, flush) => requests.value.drop(cells, flush),
+        working: () => requests.created?.working() ?? [],
       },
       handOver() {
         // Only a durable store has what another process continues.

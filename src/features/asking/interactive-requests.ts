@@ -13,7 +13,7 @@ import type { CellHolder } from '../../core/messages/cell-holder.ts';
 import type { RecordedReply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../../core/messages/request-view.ts';
-import { isOfCells } from '../../core/protocol/cell.ts';
+import { cellIn, isOfCells } from '../../core/protocol/cell.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { setMemory, setRecorded, settleUnsent } from '../../core/requests/active-request.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
@@ -301,6 +301,14 @@ export class InteractiveRequests implements CellHolder {
     );
     for (const { mailbox } of leaving) mailbox.send({ type: 'aborted', reason });
     return Promise.resolve();
+  }
+
+  /** The cells of the requests in flight: their handlers could record nothing more. */
+  *working(): Iterable<number> {
+    for (const { id, until, ending } of this.#services.entries.values()) {
+      const cell = until === undefined && ending === undefined ? cellIn(id) : undefined;
+      if (cell !== undefined) yield cell;
+    }
   }
 
   /** Resolves when each task whose handler has ended has its result. */

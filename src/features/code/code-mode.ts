@@ -50,8 +50,8 @@ export class CodeMode implements CellHolder {
     await (await this.#runs.value).runs.take(cells);
   }
 
-  drop(cells: ReadonlySet<number>): Promise<void> {
-    return this.#opened?.runs.drop(cells) ?? Promise.resolve();
+  drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    return this.#opened?.runs.drop(cells, flush) ?? Promise.resolve();
   }
 
   working(): Iterable<number> {

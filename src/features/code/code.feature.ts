@@ -24,7 +24,7 @@ export const code: Feature<CodeTools> = {
         if ((await store.list({ kind: 'run', name: core.info.name, cells, limit: 1 })).length > 0)
           await mode.value.take(cells);
       },
-      drop: async (cells) => mode.created?.drop(cells),
+      drop: async (cells, flush) => mode.created?.drop(cells, flush),
       working: () => mode.created?.working() ?? [],
     };
     return {

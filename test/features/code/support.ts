@@ -79,6 +79,8 @@ export interface Workshop {
   readonly written: unknown[];
   /** The error with which the functions of a run without a request cannot be listed. */
   readonly lists: { fails: Error | undefined };
+  /** Its runs, of which a test lets go as a node of a cluster does. */
+  runs(): CodeRuns;
 }
 
 /** A server with the tools `read`, `write`, `who` and `fail`. */
@@ -91,8 +93,15 @@ export function workshop(
   const lists: Workshop['lists'] = { fails: undefined };
   const audit: AuditRecord[] = [];
   const written: unknown[] = [];
+  const feature = codeFeature(engine, settings, lists);
+  let runs: CodeRuns | undefined;
+  const open: typeof feature.open = (core) => {
+    const opened = feature.open(core);
+    runs = opened.service;
+    return opened;
+  };
   const { server, logged } = loggedServer({
-    ...{ name: 'workshop', clock, features: [codeFeature(engine, settings, lists)] },
+    ...{ name: 'workshop', clock, features: [{ ...feature, open }] },
     keys: ['a secret that is long enough to be one of this server'],
     audit: { to: (record) => void audit.push(record), events: ['call', 'read', 'denied', 'asked', 'approval'] },
     ...options,
@@ -118,7 +127,13 @@ export function workshop(
       ? { name: String(isObjectInTest(answer.content) ? answer.content.name : '') }
       : 'nobody';
   });
-  return { server, clock, engine, logged, audit, written, lists };
+  return {
+    ...{ server, clock, engine, logged, audit, written, lists },
+    runs() {
+      if (!runs) throw new Error('expected a server that has started');
+      return runs;
+    },
+  };
 }
 
 /** Calls `run_code` by a modern client. */

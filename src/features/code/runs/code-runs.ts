@@ -359,16 +359,17 @@ export class CodeRuns implements CellHolder {
     if (this.#serves) core.system.clock.soon(() => this.started());
   }
 
-  drop(cells: ReadonlySet<number>): Promise<void> {
-    for (const [id, { run }] of this.#live)
-      if (isOfCells(cells, id))
-        run.actor.mailbox.send({ type: 'let go', reason: 'another node continues this run', ends: false });
-    return Promise.resolve();
+  async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    const leaving = [...this.#live].flatMap(([id, { run }]) => (isOfCells(cells, id) ? [run] : []));
+    const how = flush ? 'move' : 'discard';
+    for (const { actor } of leaving)
+      actor.mailbox.send({ type: 'let go', reason: 'another node continues this run', how });
+    await Promise.all(leaving.map((run) => run.left()));
   }
 
   *working(): Iterable<number> {
     for (const [id, { run }] of this.#live) {
-      const cell = run.state().startsWith('waiting') ? undefined : cellIn(id);
+      const cell = run.state().startsWith('waiting') && !run.awaited() ? undefined : cellIn(id);
       if (cell !== undefined) yield cell;
     }
   }
@@ -376,7 +377,8 @@ export class CodeRuns implements CellHolder {
   /** The server stops. With a durable store, the next process continues the runs. */
   stop(reason: string): void {
     const { durable } = this.#options.core.store;
-    for (const { run } of [...this.#live.values()]) run.actor.mailbox.send({ type: 'let go', reason, ends: !durable });
+    const how = durable ? 'stop' : 'end';
+    for (const { run } of [...this.#live.values()]) run.actor.mailbox.send({ type: 'let go', reason, how });
   }
 }
 

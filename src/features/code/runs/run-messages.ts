@@ -35,6 +35,17 @@ export type Departure =
   /** Another process continues the request, and the run with it. */
   | 'moved';
 
+/** How a process lets go of a run. */
+export type LettingGo =
+  /** The server stops, and nothing outlives the process. */
+  | 'end'
+  /** The server stops. The signal of the request that waits ends it, and the next process continues both. */
+  | 'stop'
+  /** Another node continues the run. This node stays, and answers the request that waits. */
+  | 'move'
+  /** The same, and this node may write nothing more. */
+  | 'discard';
+
 export type RunMail =
   | { readonly type: 'begin' }
   /** A slice of the script. `whole`: from its beginning. Undefined: the engine has lost the script. */
@@ -85,5 +96,5 @@ export type RunMail =
   /** The calls that the script did not await have had their time. */
   | { readonly type: 'finish' }
   | { readonly type: 'expired'; readonly why: string }
-  /** This process lets go of it. `ends`: nothing outlives the process. */
-  | { readonly type: 'let go'; readonly reason: string; readonly ends: boolean };
+  /** This process lets go of it. */
+  | { readonly type: 'let go'; readonly reason: string; readonly how: LettingGo };

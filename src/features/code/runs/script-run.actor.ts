@@ -36,7 +36,7 @@ import { RecordedCalls } from './recorded-calls.ts';
 import { callingAuth, callingClient, callingOwner } from './run-caller.ts';
 import type { RunEvent, RunJournal, StoredCaller } from './run-journal.ts';
 import { RunLog } from './run-log.ts';
-import type { Attachment, Departure, RunMail, ScriptEngine } from './run-messages.ts';
+import type { Attachment, Departure, LettingGo, RunMail, ScriptEngine } from './run-messages.ts';
 import {
   argumentsIn,
   type EndedCall,
@@ -82,10 +82,14 @@ export interface ScriptRun {
   readonly actor: Actor<RunMail>;
   /** Its state, for its row. */
   state(): ScriptRunState;
-  /** True while a request waits for it. */
+  /** True while a request waits for it, also one that waits for its client. */
   attended(): boolean;
+  /** True while a request in flight waits for it. */
+  awaited(): boolean;
   /** The time of its end, in milliseconds since 1970. */
   until(): number;
+  /** Resolves when this process has written the last of a run of which it has let go. */
+  left(): Promise<void>;
 }
 
 /** Milliseconds in which calls that a script does not await may end after it. */
@@ -134,7 +138,9 @@ export function spawnRun(options: ScriptRunOptions): ScriptRun {
     actor,
     state: () => found().path,
     attended: () => found().attended,
+    awaited: () => found().awaited,
     until: () => found().until,
+    left: () => found().left,
   };
 }
 
@@ -183,6 +189,7 @@ class Run implements Behaviour<RunMail> {
   #retry: Timer | undefined;
   /** The number of times that the engine had no room, one after the other. */
   #refused = 0;
+  #left = Promise.resolve();
 
   constructor(options: ScriptRunOptions, self: Mailbox<RunMail>) {
     const { core, script, before, begun } = options;
@@ -208,8 +215,16 @@ class Run implements Behaviour<RunMail> {
     return this.#attachment !== undefined;
   }
 
+  get awaited(): boolean {
+    return this.#attachment !== undefined && isInFlight(this.#attachment);
+  }
+
   get until(): number {
     return this.#until;
+  }
+
+  get left(): Promise<void> {
+    return this.#left;
   }
 
   state(): string {
@@ -305,7 +320,7 @@ class Run implements Behaviour<RunMail> {
       case 'attach':
         return this.#attach(mail.attachment);
       case 'left':
-        return this.#left(mail.attachment, mail.how, mail.reason);
+        return this.#leave(mail.attachment, mail.how, mail.reason);
       case 'waited':
         return this.#waited();
       case 'finish':
@@ -313,7 +328,7 @@ class Run implements Behaviour<RunMail> {
       case 'expired':
         return this.#stop('dropped', mail.why);
       case 'let go':
-        return this.#letGo(mail.reason, mail.ends);
+        return this.#letGo(mail.reason, mail.how);
     }
   }
 
@@ -1057,9 +1072,9 @@ class Run implements Behaviour<RunMail> {
     if (!this.#busy) this.#settle();
   }
 
-  #left(attachment: Attachment, how: Departure, reason: unknown): void {
+  #leave(attachment: Attachment, how: Departure, reason: unknown): void {
     if (this.#attachment !== attachment) return;
-    if (how === 'moved') return this.#letGo(messageOf(reason), false);
+    if (how === 'moved') return this.#letGo(messageOf(reason), 'stop');
     if (how === 'cancelled') {
       this.#end = { type: 'cancelled', message: messageOf(reason) };
       attachment.reject(reason);
@@ -1229,13 +1244,12 @@ class Run implements Behaviour<RunMail> {
   }
 
   /** Leaves this process. */
-  #letGo(reason: string, ends: boolean): void {
-    const { engine, id, journal } = this.#options;
-    if (ends) {
+  #letGo(reason: string, how: LettingGo): void {
+    const { engine, id, journal, tool } = this.#options;
+    if (how === 'end') {
       this.#end = { type: 'cancelled', message: reason };
       return this.#record();
     }
-    journal.close(`another process continues the run ${id}`);
     engine.drop(id);
     this.#over = true;
     this.#silence();
@@ -1245,9 +1259,19 @@ class Run implements Behaviour<RunMail> {
       if (open.status === 'held') open.waiting?.abort(new Error(reason));
       if (open.status === 'running') for (const inner of open.inner) inner.cancel(reason);
     }
-    if (this.#attachment) leave(this.#attachment, reason);
+    const attachment = this.#attachment;
     this.#attachment = undefined;
-    this.#options.gone(undefined);
+    // Its signal does not end this request, because this node stays.
+    const isAnswered = attachment !== undefined && how !== 'stop' && isInFlight(attachment);
+    if (isAnswered) attachment.resolve(pausedResult(id, [reason], tool, this.#until - this.#date()));
+    else if (attachment) leave(attachment, reason);
+    const close = (): void => {
+      journal.close(`another process continues the run ${id}`);
+      this.#options.gone(undefined);
+    };
+    if (!isAnswered || how === 'discard') return close();
+    // The row says that no request waits, so that the next node continues the run by itself. If it cannot be written, the client does.
+    this.#left = journal.append([]).then(close, close);
   }
 
   #silence(): void {
@@ -1298,6 +1322,11 @@ function waitIn(statuses: ReadonlySet<OpenCall['status']>, runs: boolean): Scrip
   if (runs) return 'call';
   if (statuses.has('asked') || statuses.has('unsigned')) return 'ask';
   return statuses.has('held') ? 'hold' : statuses.has('following') ? 'follow' : 'sleep';
+}
+
+/** True while the client of a request waits for its response. A task, or a question to the client, has answered the request. */
+function isInFlight({ ctx }: Attachment): boolean {
+  return !ctx.signal.aborted && !requestContextOf(ctx).current.settled;
 }
 
 /** The next process continues the request, which ends here by its signal: an error before that would be its outcome. */
