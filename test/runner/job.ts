@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import spawn from 'cross-spawn';
 import { compiled } from '../harness/compiled.ts';
 import { type Job, root } from './plan.ts';
@@ -55,6 +56,12 @@ const QUICK = ['--liftoff-only'];
 
 /** The arguments of the runner choose the scale after this file was loaded. */
 const isQuick = (): boolean => (process.env.TROUPE_SCALE ?? 'quick') === 'quick';
+
+/** The option of a process whose input is late, if the run asks for it. */
+const late = (): readonly string[] =>
+  process.env.TROUPE_TEST_LATE_MS === undefined
+    ? []
+    : ['--import', pathToFileURL(compiled('test/harness/late-io.ts')).href];
 
 let started = 0;
 
@@ -155,7 +162,7 @@ function endOf(files: readonly string[], roomy: boolean, mark: string): Promise<
   return new Promise((done) => {
     const child = spawn(
       process.execPath,
-      [...(isQuick() ? QUICK : []), ...(roomy ? ROOMY : []), compiled('test/run.ts'), '--inside', ...files],
+      [...(isQuick() ? QUICK : []), ...(roomy ? ROOMY : []), ...late(), compiled('test/run.ts'), '--inside', ...files],
       {
         stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
         env: {

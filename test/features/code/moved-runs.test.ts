@@ -7,7 +7,7 @@ import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { inTime, until } from '../../harness/wait.ts';
-import { asked, pass, pausedIn, resultIn, runModern, type Workshop, workshop } from './support.ts';
+import { pass, pausedIn, resultIn, runModern, type Workshop, workshop } from './support.ts';
 
 const test = suite('runs that move while a request waits');
 

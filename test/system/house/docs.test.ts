@@ -102,45 +102,69 @@ for (const [page, example] of [
     assert.is(shown.trim(), file.trim());
   });
 
-test('every program in the docs runs, prints what its comments say, and logs no warning', async () => {
+/** A program of a page. */
+interface Program {
+  readonly page: string;
+  readonly text: string;
+  /** Its compiled file. */
+  readonly file: string;
+}
+
+let compiling: Promise<readonly Program[]> | undefined;
+let together: Promise<{ readonly printed: Map<string, string>; readonly logged: Map<string, string> }> | undefined;
+
+/** The programs of all pages, compiled once. */
+function programsOfDocs(): Promise<readonly Program[]> {
+  compiling ??= compilePrograms();
+  return compiling;
+}
+
+async function compilePrograms(): Promise<readonly Program[]> {
   const folder = join(root, 'dist/docs');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  let count = 0;
-  const shared: string[] = [];
-  const wrong: string[] = [];
-  const programs = new Map<string, string>();
-  const check = (file: string, out: string, err: string): void => {
-    const said = [
-      ...notPrinted(programs.get(file) ?? '', out),
-      ...(err.match(/^troupe (?:error|warning): .*/gm) ?? []),
-    ];
-    wrong.push(...said.map((each) => `${basename(file)}: ${each}`));
-  };
-  for (const page of pages) {
-    for (const [index, program] of blocks(page, 'ts').entries()) {
-      const file = join(folder, `${page.replaceAll('/', '-')}-${index}.ts`);
-      writeFileSync(file, SCALE === 'quick' ? withCompiled(program) : program);
-      count += 1;
-      const compiled = await compileProgram(file);
-      programs.set(compiled, program);
-      if (!OWN_PROCESS.test(program)) {
-        shared.push(compiled);
-        continue;
-      }
-      const { code, output, out, err } = await run(compiled);
-      assert.is(code, 0, `${page}, program ${index + 1}:\n${output}`);
-      check(compiled, out, err);
+  const compiled: Program[] = [];
+  for (const page of pages)
+    for (const [index, text] of blocks(page, 'ts').entries()) {
+      const source = join(folder, `${page.replaceAll('/', '-')}-${index}.ts`);
+      writeFileSync(source, SCALE === 'quick' ? withCompiled(text) : text);
+      compiled.push({ page, text, file: await compileProgram(source) });
     }
-  }
-  assert.ok(count >= 8);
-  const { code, output, out, err } = await run(ONE_AFTER_ANOTHER, ...shared);
+  return compiled;
+}
+
+/** What the programs that share a process have printed, and logged, by their files. */
+async function runTogether() {
+  const files = (await programsOfDocs()).flatMap(({ file, text }) => (OWN_PROCESS.test(text) ? [] : [file]));
+  const { code, output, out, err } = await run(ONE_AFTER_ANOTHER, ...files);
   assert.is(code, 0, output);
   const [printed, logged] = [byProgram(out), byProgram(err)];
-  assert.is(printed.size, shared.length);
-  for (const file of shared) check(file, printed.get(file) ?? '', logged.get(file) ?? '');
-  assert.equal(wrong, []);
-});
+  assert.is(printed.size, files.length);
+  return { printed, logged };
+}
+
+/** Runs a program. @returns what it prints, and what it logs */
+async function printedBy({ page, text, file }: Program): Promise<{ readonly out: string; readonly err: string }> {
+  if (!OWN_PROCESS.test(text)) {
+    together ??= runTogether();
+    const { printed, logged } = await together;
+    return { out: printed.get(file) ?? '', err: logged.get(file) ?? '' };
+  }
+  const { code, output, out, err } = await run(file);
+  assert.is(code, 0, `${page}, ${basename(file)}:\n${output}`);
+  return { out, err };
+}
+
+for (const page of pages.filter((each) => blocks(each, 'ts').length > 0))
+  test(`the programs of ${page} run, print what their comments say, and log no warning`, async () => {
+    const wrong: string[] = [];
+    for (const program of (await programsOfDocs()).filter((each) => each.page === page)) {
+      const { out, err } = await printedBy(program);
+      const said = [...notPrinted(program.text, out), ...(err.match(/^troupe (?:error|warning): .*/gm) ?? [])];
+      wrong.push(...said.map((each) => `${basename(program.file)}: ${each}`));
+    }
+    assert.equal(wrong, []);
+  });
 
 /** Writes the files of a page, whose fences have names, into a folder of their own. */
 function filesOf(page: string): string {
@@ -176,7 +200,8 @@ test('the files of docs/secrets.md are a server that needs its variable', async 
   assert.match(out, 'forecast');
 });
 
-test('every program in the docs type-checks as strictly as ours', () => {
+test('every program in the docs type-checks as strictly as ours', async () => {
+  await programsOfDocs();
   const folder = join(root, 'dist/docs');
   writeFileSync(
     join(folder, 'tsconfig.json'),

@@ -8,10 +8,11 @@ import { root } from './promises.ts';
 
 const test = suite('the waits of the tests');
 
-/** What may use timers: the waits themselves, the limits of a test and of a block of a page, the runner, and programs that tests start. */
+/** What may use timers: the waits themselves, what makes input late, the limits of a test and of a block of a page, the runner, and programs that tests start. */
 const MAY = [
   'test/harness/wait.ts',
   'test/harness/door.ts',
+  'test/harness/late-io.ts',
   'test/system/first-hour/shell.ts',
   'test/runner/',
   'test/fixtures/',

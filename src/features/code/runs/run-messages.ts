@@ -35,7 +35,7 @@ export type Departure =
   /** Another process continues the request, and the run with it. */
   | 'moved';
 
-/** How a process lets go of a run. */
+/** The reason for which a process lets go of a run. */
 export type LettingGo =
   /** The server stops, and nothing outlives the process. */
   | 'end'
