@@ -1,10 +1,10 @@
-/** `npm run test:stress`: runs the tests many times beside busy loops, and prints each failure. */
+/** `npm run test:stress`: runs the tests many times beside busy loops, or with late input, and prints each failure. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { root } from './runner/plan.ts';
 
-const USAGE = 'usage: npm run test:stress -- [--times N] [--loops N] [--full] [FILE | FOLDER…]';
+const USAGE = 'usage: npm run test:stress -- [--times N] [--loops N] [--late MS] [--full] [FILE | FOLDER…]';
 /** The lines of a run that name its failures. */
 const FAILURE = /^\s*FAIL |^not green: |^flaky: |^\d+ passed/;
 
@@ -14,11 +14,14 @@ const { values, positionals } = parseArgs({
   options: {
     times: { type: 'string', default: '20' },
     loops: { type: 'string', default: '8' },
+    late: { type: 'string' },
     full: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
 const times = count('--times', values.times);
+// What sockets, pipes and threads bring is late (test/harness/late-io.ts).
+if (values.late !== undefined) process.env.TROUPE_TEST_LATE_MS = String(count('--late', values.late));
 const loops = Array.from({ length: count('--loops', values.loops) }, busyLoop);
 let red = 0;
 try {

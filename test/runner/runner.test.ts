@@ -21,6 +21,10 @@ interface Run {
 
 /** Runs fixtures as the runner of all files does: each file that fails runs again, alone. */
 function run(...fixtures: readonly string[]): Run {
+  return runWith({}, ...fixtures);
+}
+
+function runWith(env: NodeJS.ProcessEnv, ...fixtures: readonly string[]): Run {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-runner-'));
   // What checks types and style is a program that finds an import in the wrong place.
   writeFileSync(join(folder, 'npm'), '#!/bin/sh\necho "src/a.ts:1:1 organizeImports" >&2\nexit 3\n', { mode: 0o755 });
@@ -35,6 +39,7 @@ function run(...fixtures: readonly string[]): Run {
       PATH: `${folder}${delimiter}${process.env.PATH}`,
       TROUPE_FIXTURE_MARK: join(folder, 'ran'),
       TROUPE_TEST_ENDING_MS: '1000',
+      ...env,
     },
   });
   rmSync(folder, { recursive: true });
@@ -78,6 +83,12 @@ test('a file that passes when it runs again alone leaves the run green, and is p
   assert.match(output, 'flaky: test/fixtures/runner/flaky.test.ts (first failure: passes when it runs again: late)');
   assert.is(last, '1 passed, 0 failed, 0 skipped');
   assert.is(code, 0);
+});
+
+test('where input is late, a test that counts turns of the event loop is red, and one that waits for its input is not', () => {
+  const { output, last } = runWith({ TROUPE_TEST_LATE_MS: '50' }, 'late-input');
+  assert.match(output, /FAIL {2}late input {2}"counts turns"/);
+  assert.is(last, '1 passed, 1 failed, 0 skipped');
 });
 
 let red: Run;
