@@ -85,7 +85,7 @@ test('a file that passes when it runs again alone leaves the run green, and is p
   assert.is(code, 0);
 });
 
-test('where input is late, a test that counts turns of the event loop is red, and one that waits for its input is not', () => {
+test('a test that counts turns of the event loop is red with late input, and a test that waits for the input is not', () => {
   const { output, last } = runWith({ TROUPE_TEST_LATE_MS: '50' }, 'late-input');
   assert.match(output, /FAIL {2}late input {2}"counts turns"/);
   assert.is(last, '1 passed, 1 failed, 0 skipped');
