@@ -11,9 +11,16 @@ export interface Card {
 export interface Board {
   readonly members: Readonly<Record<string, 'member' | 'agent'>>;
   readonly cards: readonly Card[];
-  /** The number of cards that were removed because they were done. */
+  /** The number of the next card. */
+  readonly next: number;
+  readonly removed: number;
   readonly archived: number;
+  /** The last nights, and how many cards each has archived. */
+  readonly nights: readonly { readonly night: string; readonly archived: number }[];
 }
+
+/** Nights that a board remembers. */
+const NIGHTS = 100;
 
 export const boardMachine = setup({
   types: {
@@ -23,12 +30,16 @@ export const boardMachine = setup({
       | { type: 'invite'; who: string; role: 'member' | 'agent'; by: string }
       | { type: 'add'; title: string; by: string }
       | { type: 'done'; card: number; by: string }
+      | { type: 'remove'; card: number; by: string }
       // The program sends this one: no client may.
-      | { type: 'archive'; by: string },
+      | { type: 'archive'; night: string; by: string },
   },
   guards: { hasCard: ({ context }, { card }: { card: number }) => context.cards.some(({ id }) => id === card) },
 }).createMachine({
-  context: ({ input }) => ({ members: { [input.principal]: 'member' }, cards: [], archived: 0 }),
+  context: ({ input }) => ({
+    ...{ members: { [input.principal]: 'member' }, cards: [], next: 1 },
+    ...{ removed: 0, archived: 0, nights: [] },
+  }),
   initial: 'open',
   states: {
     open: {
@@ -37,12 +48,10 @@ export const boardMachine = setup({
           actions: assign({ members: ({ context, event }) => ({ ...context.members, [event.who]: event.role }) }),
         },
         add: {
-          actions: assign({
-            cards: ({ context: { cards, archived }, event: { title, by } }) => [
-              ...cards,
-              { id: cards.length + archived + 1, title, by, done: false },
-            ],
-          }),
+          actions: assign(({ context: { cards, next }, event: { title, by } }) => ({
+            cards: [...cards, { id: next, title, by, done: false }],
+            next: next + 1,
+          })),
         },
         done: {
           guard: { type: 'hasCard', params: ({ event }) => ({ card: event.card }) },
@@ -51,11 +60,23 @@ export const boardMachine = setup({
               context.cards.map((card) => (card.id === event.card ? { ...card, done: true } : card)),
           }),
         },
-        archive: {
-          actions: assign(({ context: { cards, archived } }) => ({
-            cards: cards.filter(({ done }) => !done),
-            archived: archived + cards.filter(({ done }) => done).length,
+        remove: {
+          guard: { type: 'hasCard', params: ({ event }) => ({ card: event.card }) },
+          actions: assign(({ context: { cards, removed }, event }) => ({
+            cards: cards.filter(({ id }) => id !== event.card),
+            removed: removed + 1,
           })),
+        },
+        archive: {
+          actions: assign(({ context: { cards, archived, nights }, event: { night } }) => {
+            const left = cards.filter(({ done }) => !done);
+            const moved = cards.length - left.length;
+            return {
+              cards: left,
+              archived: archived + moved,
+              nights: [...nights.slice(1 - NIGHTS), { night, archived: moved }],
+            };
+          }),
         },
       },
     },

@@ -1,9 +1,13 @@
-/** The board of a team: two people and an agent share it, GitHub closes its cards, and each night archives what is done. */
+/**
+ * The board of a team: two people and an agent share it, GitHub closes its cards, each night archives what is done, and a person
+ * approves what the agent removes. `TEAM_URL` is its address for browsers.
+ */
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server, type ServerOptions } from 'troupe';
+import { createServer, type ScheduleOptions, type Server, type ServerOptions } from 'troupe';
 import { github } from 'troupe/webhooks';
 import { z } from 'zod';
 import { boardMachine } from './board.ts';
+import { personOfBrowser, personOfClient } from './people.ts';
 
 const BOARD = 'team';
 
@@ -13,12 +17,30 @@ const Merged = z.object({
   pull_request: z.object({ merged: z.literal(true), title: z.string() }),
 });
 
-/** @param options such as a store, or the clock of a test @param secret of the webhook; without the variable, nobody knows it */
+const NIGHTLY: ScheduleOptions = { cron: '0 3 * * *', timeZone: 'Europe/Berlin' };
+
+/**
+ * @param options such as a store, or the clock of a test
+ * @param secret of the webhook; without the variable, nobody knows it
+ * @param nightly the dates at which the board archives
+ */
 export function teamServer(
   options: Partial<ServerOptions> = {},
   secret = process.env.GITHUB_SECRET ?? randomUUID(),
+  nightly = NIGHTLY,
 ): Server {
-  const server = createServer({ name: 'team', version: '1.0.0', ...options });
+  const server = createServer({
+    name: 'team',
+    version: '1.0.0',
+    http: {
+      authenticate: ({ header }) => personOfClient(header('authorization')),
+      signIn: {
+        url: `${process.env.TEAM_URL ?? 'http://127.0.0.1:3000'}/oauth/callback`,
+        identify: ({ header }) => personOfBrowser(header('cookie')),
+      },
+    },
+    ...options,
+  });
 
   server.machine('board', boardMachine, {
     description: 'A board with the cards of a team.',
@@ -27,16 +49,29 @@ export function teamServer(
       invite: z.object({ who: z.string(), role: z.enum(['member', 'agent']) }),
       add: z.object({ title: z.string().max(200) }),
       done: z.object({ card: z.number().int().min(1) }),
+      remove: z.object({ card: z.number().int().min(1) }),
     },
     roles: {
       of: ({ principal, context }) => context.members[principal],
-      member: { events: ['invite', 'add', 'done'] },
+      member: { events: ['invite', 'add', 'done', 'remove'] },
       // An agent adds cards. People decide what is done, and who is invited.
-      agent: { events: ['add'], view: ({ context }) => ({ cards: context.cards }) },
+      agent: { events: ['add', 'remove'], view: ({ context }) => ({ cards: context.cards }) },
     },
     view: ({ context }) => context,
     keep: true,
   });
+
+  // What an agent removes is gone, so one of the people approves it.
+  server.authorize(
+    ({ element: { machine }, arguments: { card }, auth }) =>
+      machine?.name !== 'board' ||
+      machine.event !== 'remove' ||
+      auth?.scopes.includes('team') === true ||
+      (auth?.scopes.includes('agent') === true && {
+        approve: { by: { scope: 'team' }, title: `Remove card ${String(card)}` },
+      }),
+    { name: 'a person approves what an agent removes', version: '1' },
+  );
 
   const merged = server.event('board.merged', {
     description: 'A pull request was merged, and its card is done.',
@@ -57,8 +92,8 @@ export function teamServer(
     },
   });
 
-  server.schedule('archive', { cron: '0 3 * * *', timeZone: 'Europe/Berlin' }, async ({ scheduledFor }) => {
-    await server.send('board', BOARD, { type: 'archive' }, { idempotencyKey: `archive ${scheduledFor}` });
+  server.schedule('archive', nightly, async ({ scheduledFor: night, key }) => {
+    await server.send('board', BOARD, { type: 'archive', night }, { idempotencyKey: key });
   });
 
   return server;

@@ -14,12 +14,12 @@ const SECRET = 'a secret of this test';
 const Shown = z.object({ accepts: z.array(z.string()), view: z.unknown() });
 const Polled = z.object({ events: z.array(z.object({ data: z.unknown() })), cursor: z.string() });
 
-test('two people and an agent share a board, GitHub closes a card, and the night archives it', async () => {
+test('two people and an agent share a board, a person approves what the agent removes, GitHub closes a card, and the night archives it', async () => {
   const clock = new SimulatedClock();
   const server = teamServer({ clock }, SECRET);
   const board = 'team';
-  const as = (principal: string) => connect(server, { auth: { principal } });
-  const [ada, bob, agent] = await Promise.all([as('ada'), as('bob'), as('agent')]);
+  const as = (principal: string, scope = 'team') => connect(server, { auth: { principal, scopes: [scope] } });
+  const [ada, bob, agent] = await Promise.all([as('ada'), as('bob'), as('agent', 'agent')]);
 
   // Ada's first event creates the board, whose member she is. Until she invites the others, it is unknown to them.
   await ada.call('board_add', { board, title: 'Write the docs' });
@@ -27,8 +27,19 @@ test('two people and an agent share a board, GitHub closes a card, and the night
   await ada.call('board_invite', { board, who: 'bob', role: 'member' });
   await ada.call('board_invite', { board, who: 'agent', role: 'agent' });
   const added = await agent.call('board_add', { board, title: 'Mend the build' });
-  assert.equal(Shown.parse(added.structuredContent).accepts, ['add']);
+  assert.equal(Shown.parse(added.structuredContent).accepts, ['add', 'remove']);
   assert.ok((await agent.call('board_done', { board, card: 2 })).isError);
+
+  // The agent removes a card once one of the people has approved it.
+  await agent.call('board_add', { board, title: 'Delete the old build' });
+  const removal = { board, card: 3 };
+  assert.ok((await agent.call('board_remove', removal)).isError);
+  const approver = { principal: 'bob', scopes: ['team'] };
+  for (const { id, title } of await server.approvals.list({ approver })) {
+    assert.is(title, 'Remove card 3');
+    await server.approvals.decide(id, { approver, decision: 'approve' });
+  }
+  assert.is((await agent.call('board_remove', removal)).isError, undefined);
 
   // A pull request of card 2 is merged. GitHub delivers that twice.
   const poll = async (cursor: string | null) =>
@@ -60,9 +71,9 @@ test('two people and an agent share a board, GitHub closes a card, and the night
     members: { ada: 'member', bob: 'member', agent: 'agent' },
     cards: [
       { id: 1, title: 'Write the docs', by: 'ada', done: false },
-      { id: 3, title: 'Release', by: 'bob', done: false },
+      { id: 4, title: 'Release', by: 'bob', done: false },
     ],
-    archived: 1,
+    ...{ next: 5, removed: 1, archived: 1, nights: [{ night: '2026-01-01T02:00:00.000Z', archived: 1 }] },
   });
   await server.close();
 });
