@@ -15,8 +15,8 @@ export interface Board {
   readonly next: number;
   readonly removed: number;
   readonly archived: number;
-  /** The last nights, and how many cards each has archived. */
-  readonly nights: readonly { readonly night: string; readonly archived: number }[];
+  /** The last nights, how many cards each has archived, and how many nights before it were missed. */
+  readonly nights: readonly { readonly night: string; readonly archived: number; readonly missed: number }[];
 }
 
 /** Nights that a board remembers. */
@@ -31,8 +31,8 @@ export const boardMachine = setup({
       | { type: 'add'; title: string; by: string }
       | { type: 'done'; card: number; by: string }
       | { type: 'remove'; card: number; by: string }
-      // The program sends this one: no client may.
-      | { type: 'archive'; night: string; by: string },
+      // The schedule sends this one: no client may.
+      | { type: 'archive'; scheduledFor: string; missed: number },
   },
   guards: { hasCard: ({ context }, { card }: { card: number }) => context.cards.some(({ id }) => id === card) },
 }).createMachine({
@@ -68,13 +68,16 @@ export const boardMachine = setup({
           })),
         },
         archive: {
-          actions: assign(({ context: { cards, archived, nights }, event: { night } }) => {
+          actions: assign(({ context: { cards, archived, nights }, event }) => {
             const left = cards.filter(({ done }) => !done);
             const moved = cards.length - left.length;
             return {
               cards: left,
               archived: archived + moved,
-              nights: [...nights.slice(1 - NIGHTS), { night, archived: moved }],
+              nights: [
+                ...nights.slice(1 - NIGHTS),
+                { night: event.scheduledFor, archived: moved, missed: event.missed },
+              ],
             };
           }),
         },

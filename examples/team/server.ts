@@ -3,7 +3,7 @@
  * approves what the agent removes. `TEAM_URL` is its address for browsers.
  */
 import { randomUUID } from 'node:crypto';
-import { createServer, type ScheduleOptions, type Server, type ServerOptions } from 'troupe';
+import { createServer, type Server, type ServerOptions } from 'troupe';
 import { github } from 'troupe/webhooks';
 import { z } from 'zod';
 import { boardMachine } from './board.ts';
@@ -17,7 +17,7 @@ const Merged = z.object({
   pull_request: z.object({ merged: z.literal(true), title: z.string() }),
 });
 
-const NIGHTLY: ScheduleOptions = { cron: '0 3 * * *', timeZone: 'Europe/Berlin' };
+const NIGHTLY = { cron: '0 3 * * *', timeZone: 'Europe/Berlin' };
 
 /**
  * @param options such as a store, or the clock of a test
@@ -27,7 +27,7 @@ const NIGHTLY: ScheduleOptions = { cron: '0 3 * * *', timeZone: 'Europe/Berlin' 
 export function teamServer(
   options: Partial<ServerOptions> = {},
   secret = process.env.GITHUB_SECRET ?? randomUUID(),
-  nightly = NIGHTLY,
+  nightly: { readonly cron: string; readonly timeZone: string } = NIGHTLY,
 ): Server {
   const server = createServer({
     name: 'team',
@@ -57,6 +57,7 @@ export function teamServer(
       // An agent adds cards. People decide what is done, and who is invited.
       agent: { events: ['add', 'remove'], view: ({ context }) => ({ cards: context.cards }) },
     },
+    schedules: { nightly: { ...nightly, event: 'archive' } },
     view: ({ context }) => context,
     keep: true,
   });
@@ -90,10 +91,6 @@ export function teamServer(
       await server.send('board', BOARD, { type: 'done', card }, { idempotencyKey: key });
       await merged.emit({ board: BOARD, card }, { id: key });
     },
-  });
-
-  server.schedule('archive', nightly, async ({ scheduledFor: night, key }) => {
-    await server.send('board', BOARD, { type: 'archive', night }, { idempotencyKey: key });
   });
 
   return server;

@@ -73,7 +73,7 @@ test('two people and an agent share a board, a person approves what the agent re
       { id: 1, title: 'Write the docs', by: 'ada', done: false },
       { id: 4, title: 'Release', by: 'bob', done: false },
     ],
-    ...{ next: 5, removed: 1, archived: 1, nights: [{ night: '2026-01-01T02:00:00.000Z', archived: 1 }] },
+    ...{ next: 5, removed: 1, archived: 1, nights: [{ night: '2026-01-01T02:00:00.000Z', archived: 1, missed: 0 }] },
   });
   await server.close();
 });
