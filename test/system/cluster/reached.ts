@@ -179,7 +179,10 @@ export async function reach({ url, secret, ledger, hook, kills, kill }: ReachedO
   ] as const)
     await until(
       () => dedupe(list()).length >= ids.length,
-      () => `${dedupe(list()).length} of ${ids.length} events by ${way} ${String(faults)}`,
+      () => {
+        const missing = read.poll.flatMap((id, place) => (list().includes(id) ? [] : [`${id} at ${place}`]));
+        return `${dedupe(list()).length} of ${ids.length} events by ${way}, without ${missing.join(', ')} ${String(faults)}`;
+      },
     );
   let view: z.infer<typeof Tally>['view'] = { numbers: [], slots: [] };
   await until(
