@@ -99,6 +99,7 @@ export class Topic {
   #appending = false;
   #known: KnownHead | undefined;
   #loading: Promise<KnownHead> | undefined;
+  #nextLoad: Promise<KnownHead> | undefined;
   /** The numbers of the latest events by their ids, from this number on; undefined until an id is looked for. */
   #ids: Map<string, number> | undefined;
   /** When it was last used, by the monotonic clock. */
@@ -307,9 +308,18 @@ export class Topic {
     return this.#known ? Promise.resolve(this.#known) : this.#load();
   }
 
-  /** Reads the stored head, once for all who wait for it. */
+  /** Reads the stored head. A read on its way may be older than the news that the caller has: all who come meanwhile share the next one. */
   #load(): Promise<KnownHead> {
-    this.#loading ??= this.#read().finally(() => {
+    if (this.#loading) {
+      this.#nextLoad ??= this.#loading
+        .catch(() => {})
+        .then(() => {
+          this.#nextLoad = undefined;
+          return this.#load();
+        });
+      return this.#nextLoad;
+    }
+    this.#loading = this.#read().finally(() => {
       this.#loading = undefined;
     });
     return this.#loading;
@@ -317,11 +327,13 @@ export class Topic {
 
   async #read(): Promise<KnownHead> {
     const { store, clock } = this.#options;
+    const before = this.#known;
     const stored = await store.load(this.id);
     const now = clock.date();
     const version = stored?.snapshot?.version;
     const known = this.#known;
-    if (known && known.version === version) return known;
+    // What this process has committed meanwhile is newer than what was read.
+    if (known && (known.version === version || known !== before)) return known;
     const expired = stored?.actor.expires !== undefined && stored.actor.expires <= now;
     const head = stored?.snapshot && !expired ? readHead(stored.snapshot.data) : NEW_TOPIC(this.#options.epoch);
     if (known && known.head.epoch !== head.epoch) this.#ids &&= new Map();
