@@ -72,7 +72,11 @@ export class TopicFeed {
     if (epoch !== this.#epoch) this.#begins(epoch);
     if (position < this.#begun) return false;
     this.#resting.set(subscription, position);
-    if (this.#resting.size === 1) this.#head = Math.max(this.#head, position);
+    if (this.#resting.size === 1) {
+      this.#head = Math.max(this.#head, position);
+      // What is skipped now is compared with nothing: a subscription that has seen less reads it itself.
+      this.#begun = Math.max(this.#begun, this.#head);
+    }
     // While nothing rested, nothing was read.
     if (this.#news) this.look();
     return true;
