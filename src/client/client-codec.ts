@@ -11,11 +11,18 @@ import type { OutgoingRequest } from './outgoing-requests.ts';
 /** Deepest nesting of a message from a server. Schemas nest deeply, answers rarely. */
 const MAX_DEPTH = 256;
 
-/** Names of methods whose params name what they are about: `Mcp-Name` (2026-07-28 streamable-http, "Standard Request Headers"; ext-tasks, "Routing Headers"). */
+/**
+ * Names of methods whose params name what they are about: `Mcp-Name` (2026-07-28 streamable-http, "Standard Request Headers"; ext-tasks,
+ * "Routing Headers"; of events, as the changelog of @ai-sdk/mcp 2.0.105 names it for the final text of SEP-3415).
+ */
 export const NAMED: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
+  'events/poll': 'name',
+  'events/stream': 'name',
+  'events/subscribe': 'name',
+  'events/unsubscribe': 'name',
   'tasks/get': 'taskId',
   'tasks/update': 'taskId',
   'tasks/cancel': 'taskId',

@@ -23,6 +23,7 @@ import type {
   ResourceTemplate,
   Tool,
 } from '../core/protocol/types.ts';
+import type { CallbackSubscription, SubscribeOptions } from './callback-subscription.ts';
 import type { ConnectedServer } from './client-connection.actor.ts';
 import type { CallOptions } from './client-options.ts';
 import type { ClientTask } from './client-task.ts';
@@ -200,6 +201,16 @@ export interface Connected {
    * @example for await (const event of client.events('order.paid', {}, { since: kept })) if (!event.gap) handle(event.data);
    */
   events(name: string, args?: JsonObject, options?: EventsOptions): ServerEvents;
+  /**
+   * Subscribes a URL to the events of a type: the server delivers them there, whether or not this client is connected (experimental).
+   * The subscription is refreshed as long as this client is open.
+   *
+   * @param args the arguments of the subscription
+   * @throws {TypeError | RangeError} for an invalid option
+   * @throws {ClientError} if the server rejects the subscription, or cannot reach the URL
+   * @example const subscription = await client.subscribe('order.paid', {}, { url: 'https://mine.example.com/events', secret });
+   */
+  subscribe(name: string, args: JsonObject, options: SubscribeOptions): Promise<CallbackSubscription>;
   /** Announces that the result of `roots` has changed, to servers that keep it (2025-11-25 and earlier). */
   rootsChanged(): void;
   /**

@@ -3,6 +3,12 @@
 export type { ServerTypes, UntypedServer } from '../core/protocol/server-types.ts';
 export type { ListedSkillFile, SkillEntry } from '../core/protocol/skills.ts';
 export type { Authorization, Challenge } from './authorization.ts';
+export type {
+  CallbackSubscription,
+  DeliveryStatus,
+  SubscribeOptions,
+  SubscriptionState,
+} from './callback-subscription.ts';
 export type { Channel, ChannelFailure, ChannelHost, ChannelMail, OutgoingMessage } from './channels/channel.ts';
 export type { StdioCommand } from './channels/stdio-channel.ts';
 export type { ConnectedServer } from './client-connection.actor.ts';

@@ -8,6 +8,7 @@ import type { Inspection } from '../core/kernel/inspection/inspection.ts';
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
 import { ErrorCode, ProtocolError } from '../core/protocol/errors.ts';
+import { settingsIn } from '../core/protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../core/protocol/json.ts';
 import { isRequestId } from '../core/protocol/jsonrpc.ts';
 import { META } from '../core/protocol/meta.ts';
@@ -26,6 +27,7 @@ import type {
 } from '../core/protocol/types.ts';
 import type { CompiledSchema } from '../core/schema/schema.ts';
 import { CachedList } from './cached-list.ts';
+import type { CallbackSubscription, SubscribeOptions } from './callback-subscription.ts';
 import type { Channel } from './channels/channel.ts';
 import { ownId } from './client-codec.ts';
 import {
@@ -427,6 +429,24 @@ export class ConnectedClient implements Client {
     });
   }
 
+  async subscribe(name: string, args: JsonObject = {}, options: SubscribeOptions): Promise<CallbackSubscription> {
+    const { CallbackSubscription } = await import('./callback-subscription.ts');
+    const subscription = new CallbackSubscription(name, args, options, {
+      clock: this.#clock,
+      send: (method, params) =>
+        this.#operation(() =>
+          // Each of the two may be sent twice.
+          this.#send(method, params, { timeoutMs: SUBSCRIBE_MS }, { repeatable: true, capabilities: WITH_EVENTS }),
+        ),
+      closes: (end) => {
+        this.#followed.add(end);
+        return () => this.#followed.delete(end);
+      },
+      report: (error) => this.#parts.log('error', `subscribe: a callback of ${name} threw: ${messageOf(error)}`),
+    });
+    return subscription.begin();
+  }
+
   /** Opens a stream of events. @returns ends it */
   #stream(
     params: JsonObject,
@@ -707,7 +727,9 @@ export class ConnectedClient implements Client {
   #list<T>(capability: string, listed: CachedList<T>, options: ListOptions = {}): Promise<readonly T[]> {
     return this.#operation(async () => {
       // A server without the capability has none, and need not know the method.
-      if (this.#server && this.#server.capabilities[capability] === undefined) return [];
+      const { capabilities } = this.#server ?? {};
+      const isExtension = capability === 'events' && settingsIn(capabilities?.extensions, EVENTS_EXTENSION);
+      if (capabilities && capabilities[capability] === undefined && !isExtension) return [];
       const elements = await listed.get(options);
       return elements;
     });
@@ -1051,8 +1073,12 @@ interface EventStream {
   readonly receive: (method: string, params: JsonObject) => void;
 }
 
+/** Milliseconds for `events/subscribe`, which verifies the endpoint. */
+const SUBSCRIBE_MS = 30_000;
+
 /** Declared with the requests of events: the server then speaks the profile of SEP-3415. */
-const WITH_EVENTS: ClientCapabilities = { extensions: { 'io.modelcontextprotocol/events': {} } };
+const EVENTS_EXTENSION = 'io.modelcontextprotocol/events';
+const WITH_EVENTS: ClientCapabilities = { extensions: { [EVENTS_EXTENSION]: {} } };
 
 /** A subscription of an iterable of changes. */
 interface OpenSubscription {

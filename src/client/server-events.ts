@@ -62,7 +62,7 @@ export interface EventsHost {
 }
 
 /** Codes of errors that would come again. */
-const FINAL: ReadonlySet<number> = new Set([
+export const FINAL_CODES: ReadonlySet<number> = new Set([
   ...[-32601, -32602, -31004],
   ...[-32023, -32024, -32026, -32011, -32012, -32014],
 ]);
@@ -227,7 +227,7 @@ export class ServerEvents implements AsyncIterableIterator<ServerEvent | EventGa
 
   #failed(error: Error | undefined): void {
     if (this.#ended) return;
-    if (error instanceof ErrorResponse && FINAL.has(error.code)) {
+    if (error instanceof ErrorResponse && FINAL_CODES.has(error.code)) {
       if (error.code !== NO_METHOD || !this.#mayPoll || this.#via === 'poll') return this.#end(error);
       this.#via = 'poll';
       return this.#later(0);

@@ -1,5 +1,6 @@
 /** A client for tests: the client of programs, beside raw methods on the same wire. It records every message, and never sleeps. */
 
+import type { CallbackSubscription, SubscribeOptions } from '../client/callback-subscription.ts';
 import type { ConnectedServer } from '../client/client-connection.actor.ts';
 import { ClientError, ErrorResponse } from '../client/client-errors.ts';
 import type { Client, CompletionReference, ListOptions } from '../client/client-interface.ts';
@@ -263,6 +264,10 @@ export class TestClient implements Client {
     const { client, open } = this.#client();
     void open();
     return client.events(name, args, options);
+  }
+
+  subscribe(name: string, args: JsonObject, options: SubscribeOptions): Promise<CallbackSubscription> {
+    return this.#call('subscribe()', (client) => client.subscribe(name, args, options));
   }
 
   rootsChanged(): void {

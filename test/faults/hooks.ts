@@ -66,4 +66,20 @@ export const HOOKS: readonly BrokenBuild[] = [
     replace: '((_: string) => undefined)(',
     why: 'a stranger makes the server hash bodies as often as it likes',
   },
+  {
+    id: 'R-94',
+    test: 'test/features/hooks/event-receiver.test.ts',
+    in: 'EventReceiver.#receive',
+    find: 'verified.by.map(',
+    replace: 'verified.by.slice(0, 1).map(',
+    why: 'an event that comes again with a new secret is passed on twice',
+  },
+  {
+    id: 'S-160',
+    test: 'test/features/hooks/event-receiver.test.ts',
+    in: 'EventReceiver.#receive',
+    find: 'if (!verified.ok) return { status: 401 };',
+    replace: 'if (!verified.ok) return { status: 401, text: verified.why };',
+    why: 'a stranger learns why a delivery is rejected',
+  },
 ];

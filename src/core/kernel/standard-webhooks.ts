@@ -66,7 +66,12 @@ export interface WebhookHeaders {
 
 /** A delivery that is genuine and recent, or the reason why it is not. */
 export type VerifiedWebhook =
-  | { readonly ok: true; readonly id: string; readonly seconds: number }
+  | {
+      readonly ok: true;
+      readonly id: string;
+      readonly seconds: number /** Those that have signed it. */;
+      readonly by: readonly Buffer[];
+    }
   | { readonly ok: false; readonly why: 'headers' | 'time' | 'signature' };
 
 /**
@@ -90,10 +95,11 @@ export function verifyWebhook(
   const given = signature
     .split(' ', MAX_SIGNATURES)
     .flatMap((each) => (each.startsWith('v1,') ? (bytesOf(each.slice(3)) ?? []) : []));
-  let matches = false;
-  for (const secret of secrets) {
+  const by = secrets.filter((secret) => {
     const expected = digestOf(secret, id, seconds, body);
+    let matches = false;
     for (const each of given) if (each.length === expected.length && timingSafeEqual(each, expected)) matches = true;
-  }
-  return matches ? { ok: true, id, seconds } : { ok: false, why: 'signature' };
+    return matches;
+  });
+  return by.length > 0 ? { ok: true, id, seconds, by } : { ok: false, why: 'signature' };
 }
