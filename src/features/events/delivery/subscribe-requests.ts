@@ -174,13 +174,14 @@ export class SubscribeRequests {
       if (subscriptions.hasEndpoint(principal, url.href)) this.#verification.keep(principal, url.href);
       const verified = await this.#verification.verify(principal, url, () => posts.challenge(begun, asked.secret));
       if (!verified.ok) throw unverified(verified, profile);
-      await subscriptions.create(begun, reservation);
-      return {
+      const answer = {
         id: begun.id,
         refreshBefore: begun.until === null ? null : isoOf(begun.until),
         cursor: subscriptions.cursorOf(begun, begun.seq),
         truncated,
       };
+      await subscriptions.create(begun);
+      return answer;
     } catch (error) {
       reservation.release();
       throw error;

@@ -4,18 +4,16 @@
  */
 import { type Pace, TimeSlice } from '../../../core/kernel/clock.ts';
 import type { TopicEvent, TopicPage } from './delivered-topics.ts';
-
-/** A subscription that waits for the next event. */
-export interface RestingSubscription {
-  wants(event: TopicEvent): boolean;
-  /** An event may be for it: everything up to `upto` is not. */
-  wake(upto: number): void;
-  /** Everything up to the head of the feed is not for it, and that should be stored. */
-  advance(upto: number): void;
-}
+import { type RestingSubscription, RestingSubscriptions } from './resting-subscriptions.ts';
 
 export interface TopicFeedOptions {
   readonly pace: Pace;
+  /** The subscriptions of a principal to this topic. */
+  of(principal: string): Iterable<RestingSubscription>;
+  /** True if a function of the type decides which events a subscription gets. */
+  hasMatch(): boolean;
+  /** The events and the milliseconds after which subscriptions that wait store their positions: what retention deletes later is then no gap. */
+  saves(): { readonly events: number; readonly ms: number };
   /** Reads the events after a number. */
   read(after: number): Promise<TopicPage>;
   /** Calls back when there may be new events. */
@@ -25,18 +23,15 @@ export interface TopicFeedOptions {
   later(callback: () => void): void;
 }
 
-/** Events after which subscriptions that wait store their positions: what retention deletes later is then no gap. */
-const SAVE_EVERY = 500;
-
 export class TopicFeed {
   readonly #options: TopicFeedOptions;
-  /** The resting subscriptions, each with the number up to which it has seen everything. */
-  readonly #resting = new Map<RestingSubscription, number>();
+  readonly #resting = new RestingSubscriptions();
   #stop: () => void;
   #head: number;
   /** The number of the event that is being compared, or was last. */
   #begun: number;
   #saved: number;
+  #savedAt: number;
   #epoch: string;
   #looking = false;
   /** There may be more than was read. */
@@ -49,6 +44,7 @@ export class TopicFeed {
     this.#head = at;
     this.#begun = at;
     this.#saved = at;
+    this.#savedAt = options.pace.now();
     this.#stop = options.onNews(() => this.look());
   }
 
@@ -65,13 +61,14 @@ export class TopicFeed {
     this.#stop();
     this.#stop = this.#options.onNews(() => this.look());
     this.look();
+    this.#save();
   }
 
   /** Lets a subscription rest. @returns false if there is more for it to read */
   rest(subscription: RestingSubscription, epoch: string, position: number): boolean {
-    if (epoch !== this.#epoch) this.#begins(epoch);
+    if (epoch !== this.#epoch && epoch !== '') this.#begins(epoch);
     if (position < this.#begun) return false;
-    this.#resting.set(subscription, position);
+    this.#resting.add(subscription, position);
     if (this.#resting.size === 1) {
       this.#head = Math.max(this.#head, position);
       // What is skipped now is compared with nothing: a subscription that has seen less reads it itself.
@@ -84,7 +81,7 @@ export class TopicFeed {
 
   /** The number up to which a resting subscription has seen everything; undefined if it does not rest. */
   positionOf(subscription: RestingSubscription): number | undefined {
-    const position = this.#resting.get(subscription);
+    const position = subscription.restsAt;
     return position === undefined ? undefined : Math.max(position, this.#head);
   }
 
@@ -131,10 +128,12 @@ export class TopicFeed {
 
   /** Wakes each subscription, which reads the topic from its own position. */
   #wakeAll(): void {
-    for (const [subscription, position] of [...this.#resting]) {
-      this.#resting.delete(subscription);
-      subscription.wake(position);
-    }
+    for (const subscription of [...this.#resting.all()]) this.#wake(subscription, subscription.restsAt ?? 0);
+  }
+
+  #wake(subscription: RestingSubscription, upto: number): void {
+    this.#resting.delete(subscription);
+    subscription.wake(upto);
   }
 
   async #compare(event: TopicEvent): Promise<void> {
@@ -142,12 +141,9 @@ export class TopicFeed {
     const { seq } = event;
     this.#begun = seq;
     let slice = new TimeSlice(pace);
-    for (const [subscription, position] of this.#resting) {
-      if (position >= seq) continue;
-      if (subscription.wants(event)) {
-        this.#resting.delete(subscription);
-        subscription.wake(seq - 1);
-      }
+    for (const subscription of this.#candidates(event)) {
+      if (subscription.restsAt === undefined || subscription.restsAt >= seq) continue;
+      if (subscription.wants(event)) this.#wake(subscription, seq - 1);
       if (!slice.over()) continue;
       await new Promise<void>((resolve) => pace.soon(resolve));
       slice = new TimeSlice(pace);
@@ -155,9 +151,21 @@ export class TopicFeed {
     this.#head = seq;
   }
 
+  #candidates(event: TopicEvent): Iterable<RestingSubscription> {
+    const { of, hasMatch } = this.#options;
+    if (event.owner !== undefined) return of(event.owner);
+    return hasMatch() ? this.#resting.all() : this.#resting.selecting(event);
+  }
+
   #save(): void {
-    if (this.#head - this.#saved < SAVE_EVERY) return;
+    const { saves, pace } = this.#options;
+    const { events, ms } = saves();
+    const now = pace.now();
+    const [unsaved, age] = [this.#head - this.#saved, now - this.#savedAt];
+    if (unsaved === 0 || (unsaved < events && age < ms)) return;
     this.#saved = this.#head;
-    for (const [subscription, position] of this.#resting) subscription.advance(Math.max(position, this.#head));
+    this.#savedAt = now;
+    for (const subscription of this.#resting.all())
+      subscription.advance(Math.max(subscription.restsAt ?? 0, this.#head));
   }
 }

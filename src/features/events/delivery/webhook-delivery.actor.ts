@@ -6,7 +6,7 @@ import {
   type WebhookSubscriptionEvent,
   webhookSubscriptionMachine,
 } from '../../../../machines/webhook-subscription.ts';
-import { type Actor, type Behaviour, spawn } from '../../../core/kernel/actor.ts';
+import { type Actor, type ActorIdentity, type Behaviour, spawn } from '../../../core/kernel/actor.ts';
 import { isoOf } from '../../../core/kernel/clock.ts';
 import type { Charted, Facts, Waits } from '../../../core/kernel/inspection/records.ts';
 import { randomId } from '../../../core/kernel/random-id.ts';
@@ -19,8 +19,9 @@ import type { FailureCategory } from './callback-sender.ts';
 import type { DeliveredTopics, TopicEvent, TopicPage } from './delivered-topics.ts';
 import { ATTEMPTS_MS, delayAfterFailure, jittered, PROBE_MS, type Verdict } from './delivery-attempts.ts';
 import type { DeliveryItem, DeliveryMail, Termination } from './delivery-messages.ts';
-import type { StoredSubscription } from './subscription-record.ts';
-import type { RestingSubscription, TopicFeed } from './topic-feed.ts';
+import type { RestingSubscription, Selected } from './resting-subscriptions.ts';
+import { compact, type StoredSubscription } from './subscription-record.ts';
+import type { TopicFeed } from './topic-feed.ts';
 
 /** The parts that all deliveries of a server share. */
 export interface DeliveryHost {
@@ -69,16 +70,33 @@ interface Work {
   checking: boolean;
 }
 
+/** Names a delivery. Its label is made when the inspector asks: ten thousand texts are none. */
+class DeliveryIdentity implements ActorIdentity {
+  readonly address: string;
+  readonly #name: string;
+  readonly #principal: string;
+
+  constructor({ id, name, principal }: StoredSubscription) {
+    this.address = `webhook/${id.slice(0, 12)}`;
+    this.#name = name;
+    this.#principal = principal;
+  }
+
+  get kind() {
+    return 'webhook' as const;
+  }
+
+  get label(): string {
+    return `${this.#name} of ${this.#principal}`;
+  }
+}
+
 export function spawnDelivery(host: DeliveryHost, record: StoredSubscription, checkedAt: number): WebhookDelivery {
   let delivery: WebhookDelivery | undefined;
-  const actor = spawn<DeliveryMail>(
-    { kind: 'webhook', address: `webhook/${record.id.slice(0, 12)}`, label: `${record.name} of ${record.principal}` },
-    host.system,
-    (self) => {
-      delivery = new WebhookDelivery(host, record, self, checkedAt);
-      return delivery;
-    },
-  );
+  const actor = spawn<DeliveryMail>(new DeliveryIdentity(record), host.system, (self) => {
+    delivery = new WebhookDelivery(host, record, self, checkedAt);
+    return delivery;
+  });
   if (!delivery) throw new Error('expected a delivery that was spawned');
   delivery.actor = actor;
   return delivery;
@@ -106,10 +124,11 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   actor: Actor<DeliveryMail> | undefined;
   /** False once it is deleted from the store, or will be: it is not stored again. */
   stored = true;
+  restsAt: number | undefined;
   readonly #host: DeliveryHost;
   readonly #feed: TopicFeed;
   readonly #self: Mailbox<DeliveryMail>;
-  #record: StoredSubscription;
+  #kept: StoredSubscription;
   #state: ReturnType<typeof webhookSubscriptionMachine.at>;
   /** Every event up to this number was begun, or is not for it. */
   #position: number;
@@ -125,11 +144,19 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   constructor(host: DeliveryHost, record: StoredSubscription, self: Mailbox<DeliveryMail>, checkedAt: number) {
     this.#host = host;
     this.#feed = host.feedOf(record);
-    this.#record = record;
+    this.#kept = compact(record);
     this.#self = self;
     this.#state = webhookSubscriptionMachine.at(record.state);
     this.#position = record.seq;
     this.#checkedAt = checkedAt;
+  }
+
+  get #record(): StoredSubscription {
+    return this.#kept;
+  }
+
+  set #record(record: StoredSubscription) {
+    this.#kept = compact(record);
   }
 
   get id(): string {
@@ -138,6 +165,14 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
 
   get name(): string {
     return this.#record.name;
+  }
+
+  get by(): string {
+    return this.#record.by;
+  }
+
+  get principal(): string {
+    return this.#record.principal;
   }
 
   get url(): string {
@@ -238,6 +273,13 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   }
 
   // The feed asks while it rests.
+
+  selects(): Selected | undefined {
+    const { arguments: given, checked = given } = this.#record;
+    for (const [member, value] of Object.entries(checked))
+      if (typeof value === 'string' || typeof value === 'number') return { member, value };
+    return undefined;
+  }
 
   wants(event: TopicEvent): boolean {
     return this.#matcher()(event) !== undefined;
@@ -376,8 +418,8 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
     work.page = page.events;
     work.next = 0;
     work.head = page.head;
-    // Before its first event, a topic in a durable store has no epoch: a subscription that has seen nothing has missed nothing.
-    const isOther = page.epoch !== this.#record.epoch && this.#position > 0;
+    // Before its first event, a topic in a durable store has no epoch: a subscription of that time has missed nothing.
+    const isOther = page.epoch !== this.#record.epoch && this.#record.epoch !== '' && this.#position > 0;
     if (page.epoch !== this.#record.epoch && !isOther) this.#record = { ...this.#record, epoch: page.epoch };
     if (isOther || page.purged > this.#position || page.head < this.#position) this.#skip(page, isOther);
     if (page.events.length === 0) this.#position = Math.max(this.#position, page.head);
@@ -500,7 +542,10 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   #refresh(record: StoredSubscription): void {
     const { secrets, auth, until, profile, checked } = record;
     const { failures: _, ...rest } = this.#record;
+    const position = this.restsAt === undefined ? undefined : this.watermark;
+    this.#feed.leave(this);
     this.#record = { ...rest, secrets, auth, until, profile, checked, gap: false };
+    if (position !== undefined) this.#feed.rest(this, rest.epoch, position);
     this.#checkedAt = this.#date();
     const isWaiting = this.#nextAt !== undefined;
     this.#step('refresh');

@@ -26,7 +26,7 @@ import {
   writesOfSubscription,
 } from './subscription-record.ts';
 import { TopicFeed } from './topic-feed.ts';
-import { type DeliveryHost, itemOf, matcherOf, spawnDelivery, type WebhookDelivery } from './webhook-delivery.actor.ts';
+import { type DeliveryHost, itemOf, matcherOf, spawnDelivery, WebhookDelivery } from './webhook-delivery.actor.ts';
 
 export interface WebhookSubscriptionsOptions {
   readonly core: Core;
@@ -39,6 +39,8 @@ export interface WebhookSubscriptionsOptions {
 /** Milliseconds until changes are stored, and the number of changes of one subscription after which they are stored at once. */
 const FLUSH_MS = 1_000;
 const MAX_CHANGES = 64;
+/** The share of the retention of a topic after which subscriptions that wait store that they have seen everything. */
+const SAVED_SHARE = 0.25;
 /** Subscriptions of one commit, rows of one read, and rows that are read at once. */
 const BATCH = 128;
 const PAGE = 1_000;
@@ -59,8 +61,8 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
   readonly #core: Core;
   readonly #quota: Quota;
   readonly #live = new Map<string, WebhookDelivery>();
-  readonly #ofPrincipal = new Map<string, Set<WebhookDelivery>>();
-  readonly #reservations = new Map<string, Reservation>();
+  /** Most principals have one. */
+  readonly #ofPrincipal = new Map<string, WebhookDelivery | Set<WebhookDelivery>>();
   /** By type and value of `by`, with the number of their subscriptions. */
   readonly #feeds = new Map<string, { readonly feed: TopicFeed; users: number }>();
   readonly #timers: TimerQueue;
@@ -133,7 +135,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
 
   /** True if a principal has a subscription with this callback. */
   hasEndpoint(principal: string, url: string): boolean {
-    return [...(this.#ofPrincipal.get(principal) ?? [])].some((delivery) => delivery.url === url);
+    return [...this.#own(principal)].some((delivery) => delivery.url === url);
   }
 
   /** Takes a place for a new subscription. @returns the limit that is reached */
@@ -145,10 +147,10 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     return { max: reserved.limit === 'total' ? maxWebhooks : maxWebhooksPerPrincipal, message: reserved.message };
   }
 
-  /** Stores a new subscription, and begins to deliver. @throws {StoreError} */
-  async create(record: StoredSubscription, reservation: Reservation): Promise<WebhookDelivery> {
+  /** Stores a new subscription, whose place is reserved, and begins to deliver. @throws {StoreError} */
+  async create(record: StoredSubscription): Promise<WebhookDelivery> {
     await this.#core.store.commit(writesOfSubscription(record, KEPT_MS));
-    const delivery = this.#hold(record, reservation, this.system.clock.date());
+    const delivery = this.#hold(record, this.system.clock.date());
     delivery.mailbox.send({ type: 'begin' });
     return delivery;
   }
@@ -172,12 +174,13 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     delivery.mailbox.send({ type: 'end', how: 'unsubscribe', reason: undefined });
   }
 
-  #hold(record: StoredSubscription, reservation: Reservation, checkedAt: number): WebhookDelivery {
+  #hold(record: StoredSubscription, checkedAt: number): WebhookDelivery {
     const delivery = spawnDelivery(this, record, checkedAt);
     const { id, principal } = record;
     this.#live.set(id, delivery);
-    this.#reservations.set(id, reservation);
-    this.#ofPrincipal.set(principal, (this.#ofPrincipal.get(principal) ?? new Set()).add(delivery));
+    const own = this.#ofPrincipal.get(principal);
+    if (own instanceof Set) own.add(delivery);
+    else this.#ofPrincipal.set(principal, own ? new Set([own, delivery]) : delivery);
     this.#sweepLater();
     return delivery;
   }
@@ -203,6 +206,12 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     const feed = new TopicFeed(
       {
         pace: clock,
+        of: (principal) => this.#of(principal, name, by),
+        hasMatch: () => this.topics.known(name)?.implementation.match !== undefined,
+        saves: () => {
+          const { events = 1, ms = 0 } = this.topics.known(name)?.implementation.retain ?? {};
+          return { events: Math.ceil(events * SAVED_SHARE), ms: ms * SAVED_SHARE };
+        },
         read: (after) => this.topics.read(name, by, after, PAGE),
         onNews: (listener) => this.topics.onNews(name, by, listener),
         failed: (error) => void this.system.incident(`webhooks of ${name}`, error),
@@ -213,6 +222,15 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     );
     this.#feeds.set(key, { feed, users: 1 });
     return feed;
+  }
+
+  #own(principal: string): Iterable<WebhookDelivery> {
+    const own = this.#ofPrincipal.get(principal) ?? [];
+    return own instanceof WebhookDelivery ? [own] : own;
+  }
+
+  *#of(principal: string, name: string, by: string): Iterable<WebhookDelivery> {
+    for (const delivery of this.#own(principal)) if (delivery.name === name && delivery.by === by) yield delivery;
   }
 
   attempt(record: StoredSubscription, { id, body }: DeliveryItem, watermark: number): Promise<Verdict> {
@@ -287,12 +305,11 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     const { id, record } = delivery;
     this.#live.delete(id);
     this.#dirty.delete(delivery);
-    this.#reservations.get(id)?.release();
-    this.#reservations.delete(id);
+    this.#quota.remove(record.principal);
     delivery.actor?.stop(how);
     const own = this.#ofPrincipal.get(record.principal);
-    own?.delete(delivery);
-    if (own?.size === 0) this.#ofPrincipal.delete(record.principal);
+    if (own instanceof Set) own.delete(delivery);
+    if (own === delivery || (own instanceof Set && own.size === 0)) this.#ofPrincipal.delete(record.principal);
     this.#leaveFeed(`${record.name}\n${record.by}`);
     if (how === 'let go' || how === 'unsubscribed') return;
     this.#forget(id).catch((error: unknown) => this.system.incident(`webhook ${id}`, error));
@@ -370,7 +387,8 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
       const stored = await this.#core.store.load(subscriptionActor(id));
       if (!stored?.snapshot) return;
       const record = readSubscription(stored.snapshot.data);
-      this.#waiting.push(this.#hold(record, this.#quota.take(record.principal), 0));
+      this.#quota.add(record.principal);
+      this.#waiting.push(this.#hold(record, 0));
     } catch (error) {
       this.system.incident(`webhook ${id}, which is not delivered`, error);
     }

@@ -2,7 +2,8 @@
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import type { TopicEvent } from '../../../../src/features/events/delivery/delivered-topics.ts';
-import { type RestingSubscription, TopicFeed } from '../../../../src/features/events/delivery/topic-feed.ts';
+import type { RestingSubscription } from '../../../../src/features/events/delivery/resting-subscriptions.ts';
+import { TopicFeed } from '../../../../src/features/events/delivery/topic-feed.ts';
 import { settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { firstSeed } from '../../../harness/scale.ts';
@@ -14,9 +15,15 @@ const test = suite('feeds of topics');
 class Subscriber implements RestingSubscription {
   position: number;
   rests = false;
+  readonly principal = '';
+  restsAt: number | undefined;
 
   constructor(position: number) {
     this.position = position;
+  }
+
+  selects(): undefined {
+    return undefined;
   }
 
   wants(): boolean {
@@ -38,6 +45,9 @@ class FedTopic {
   readonly feed = new TopicFeed(
     {
       pace: systemClock,
+      of: () => [],
+      hasMatch: () => false,
+      saves: () => ({ events: 500, ms: 60_000 }),
       read: async (after) => {
         const events = Array.from({ length: this.head - after }, (_, at) => eventAt(after + at + 1));
         return { epoch: 'e', events, head: this.head, purged: 0 };
