@@ -398,6 +398,18 @@ export interface CatalogueMachine {
   readonly idleMs?: number;
   /** The events that clients may send. */
   readonly events: readonly string[];
+  /** Each `principal`, `tenant`, `session` or value of an argument has an instance of its own. Absent: handles. */
+  readonly key?: string;
+  readonly roles?: readonly MachineRole[];
+}
+
+/** A role of the callers of an instance. */
+export interface MachineRole {
+  readonly name: string;
+  /** The events that they may send; `*` for all. */
+  readonly events: readonly string[];
+  /** True: they see other data than the view of the machine. */
+  readonly ownView: boolean;
 }
 
 export type Frame =

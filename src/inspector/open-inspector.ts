@@ -24,6 +24,7 @@ import { ProcessCoverage } from './stream/process-coverage.ts';
 import { type Recorder, type RecordOptions, recordInto, recordingOf } from './stream/recording.ts';
 import { Viewers } from './stream/viewers.ts';
 import type { Watcher } from './stream/watcher.ts';
+import { EventTraffic } from './traffic/event-traffic.ts';
 import { Controller } from './views/control.ts';
 
 export interface InspectorOptions {
@@ -108,16 +109,19 @@ export async function openInspector(server: Server, options: InspectorOptions = 
   } = options;
   option.check('openInspector: ', options, ROWS);
   const controller: ControllerOf | undefined = control
-    ? (redactor, end) =>
+    ? (redactor, end, traffic) =>
         new Controller({
-          ...{ inside, reach: inside, redactor, version: packageVersion(), approvals: server.approvals, end },
-          hooks: inside.hooks,
+          ...{ inside, reach: inside, redactor, version: packageVersion(), approvals: server.approvals, end, traffic },
         })
     : undefined;
   const settings = { port, token, maxViewers, history, redact: options.redact ?? {}, connect };
   const program = { ...inside, info: server.info };
   const coverage = new ProcessCoverage(server, inside.inspection, inside.clock);
-  const readers = { coverage, catalogue: (redactor: Redactor) => catalogueOf(server, inside, redactor) };
+  const readers = {
+    coverage,
+    catalogue: (redactor: Redactor) => catalogueOf(server, inside, redactor),
+    traffic: (redactor: Redactor) => new EventTraffic({ server, inside, redactor }),
+  };
   const open = new Inspecting(program, controller, settings, readers);
   try {
     await inside.open(open);
@@ -128,9 +132,10 @@ export async function openInspector(server: Server, options: InspectorOptions = 
   return open;
 }
 
-/** The parts of an inspector that read a server. Only a server in this process has coverage. */
+/** The parts of an inspector that read a server. Only a server in this process has coverage and event traffic. */
 interface ServerReaders {
   readonly coverage?: ProcessCoverage;
+  traffic?(redactor: Redactor): EventTraffic;
   catalogue(redactor: Redactor): CatalogueReader;
 }
 
@@ -174,7 +179,11 @@ export async function openInspectorOn({ client, questions, listing }: InspectedC
   return open;
 }
 
-type ControllerOf = (redactor: Redactor, end: (connection: string, reason: string) => void) => Controller;
+type ControllerOf = (
+  redactor: Redactor,
+  end: (connection: string, reason: string) => void,
+  traffic: EventTraffic | undefined,
+) => Controller;
 
 /**
  * Records a server into a file until the recorder or the server closes. The page opens the file, also after the process
@@ -222,6 +231,8 @@ class Inspecting implements OpenInspector, Transport {
   readonly #catalogue: CatalogueReader;
   /** Undefined for a client. */
   readonly #coverage: ProcessCoverage | undefined;
+  /** Undefined for a client. */
+  readonly #traffic: EventTraffic | undefined;
   readonly #viewers: Viewers;
   /** Undefined before it listens, and without control. */
   #control: Controller | undefined;
@@ -243,6 +254,7 @@ class Inspecting implements OpenInspector, Transport {
     this.#observation = observe(program, this.#redactor);
     this.#catalogue = readers.catalogue(this.#redactor);
     this.#coverage = readers.coverage;
+    this.#traffic = readers.traffic?.(this.#redactor);
     if (options.history) this.#observation.watch(IN_ADVANCE);
     const hello = helloOf(program, controller !== undefined);
     this.#viewers = new Viewers({
@@ -269,7 +281,7 @@ class Inspecting implements OpenInspector, Transport {
     const files = new PageFiles();
     const log = (message: string): void =>
       this.#program.log('warning', `inspector: ${message}`, { event: 'inspector' });
-    this.#control = this.#controller?.(this.#redactor, end);
+    this.#control = this.#controller?.(this.#redactor, end, this.#traffic);
     this.#frames = this.#control && (await openViewFrames(() => `http://127.0.0.1:${this.#listener?.port}`));
     const frames = this.#frames?.origin;
     const routes = new InspectorRoutes({
@@ -280,6 +292,7 @@ class Inspecting implements OpenInspector, Transport {
       controller: this.#control,
       catalogue: this.#catalogue,
       coverage: this.#coverage,
+      traffic: this.#traffic,
       frames,
       recording: () => recordingOf(this.#observation, hello, this.#catalogue, this.#coverage?.frame()),
       log,

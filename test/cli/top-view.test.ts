@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { clipLine, countdown, lasting, padTo } from '../../src/cli/top/format.ts';
 import { SORTS, type Sort, topView } from '../../src/cli/top/top-view.ts';
+import type { TrafficView } from '../../src/inspector/traffic/traffic-messages.ts';
 import { suite } from '../harness/door.ts';
 import { FrameFeed, hello, shop } from '../inspector/model/frames.ts';
 
@@ -68,6 +69,64 @@ test('lists the nodes that share the store, this one first', () => {
     '○ node n2 · leaving · 510 cells · 10.0.0.6:7400 · 1.0.0',
     '3 cells without a node',
   ]);
+});
+
+test('shows event types, callbacks that fail, schedules that are late, and dead letters', () => {
+  const feed = new FrameFeed();
+  feed.model.take(hello);
+  const date = feed.now + 1_000 + hello.epoch;
+  const subscription = {
+    ...{ id: 'w', actor: 'webhook/w', event: 'order.paid', principal: 'ada', host: 'example.com', state: 'failing' },
+    ...{ behind: 3, failures: 2, category: 'http_5xx', nextAttempt: date + 5_000, dead: 0 },
+  };
+  const schedule = { state: 'waiting', dates: 'every 1 h', missed: 'once' };
+  const traffic: TrafficView = {
+    date,
+    types: [
+      {
+        ...{ name: 'order.paid', description: '', topics: 1, head: 1_234, newestAt: date, retained: 1_000, bytes: 9 },
+        ...{ perMinute: 12, streams: 2, webhooks: 40 },
+      },
+    ],
+    subscriptions: { all: 40, suspended: 1, failing: 2, some: [subscription] },
+    schedules: [
+      { ...schedule, name: 'hourly', next: date + 61_000, last: { began: date, tookMs: 5, incident: 'k3' } },
+      { ...schedule, name: 'nightly', next: date - 2_000 },
+      { ...schedule, name: 'tidy', machine: 'room', event: 'tidy', state: 'each instance', instances: [] },
+    ],
+    deliveries: [],
+    letters: [
+      {
+        ...{ kind: 'event', ref: 'event w 1', what: 'order.paid e1 to example.com of ada', error: 'http_4xx' },
+        ...{ attempts: 1, at: date, incident: undefined },
+      },
+    ],
+  };
+  const options = { now: feed.now + 1_000, columns: 160, rows: 40, sort: 'tree', offset: 0, keys: '' } as const;
+  const lines = topView(feed.model, { ...options, status: 'live', traffic }).slice(2, 8);
+  assert.equal(
+    lines.map(({ text, tone }) => `${tone}: ${text}`),
+    [
+      'plain: event order.paid · #1,234 · 12/min · 1,000 events kept · 2 streams · 40 webhooks',
+      'bad: 40 webhook subscriptions · 1 suspended · 2 failing · next attempt in 0:05 at example.com (http_5xx)',
+      'bad: schedule hourly · next in 1:01 · every 1 h · last run failed (incident k3)',
+      'bad: schedule nightly · late by 2.0 s · every 1 h',
+      'plain: schedule tidy of each room · each instance · every 1 h',
+      'bad: 1 dead letter · newest: event order.paid e1 to example.com of ada: http_4xx',
+    ],
+  );
+});
+
+test('counts the scripts, and those that wait', () => {
+  const feed = shop();
+  for (const [actor, state] of [
+    ['run_1', 'waiting for approval'],
+    ['run_2', 'computing'],
+  ] as const) {
+    feed.record({ type: 'created', actor, kind: 'run' });
+    feed.state(actor, state);
+  }
+  assert.match(shown(feed).split('\n')[1] ?? '', /0 tasks {2}2 scripts \(1 waiting\)/);
 });
 
 test('shows clients and actors, what each waits for and until when, and request durations', () => {

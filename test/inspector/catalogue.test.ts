@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import type { JsonObject } from '../../src/core/protocol/json.ts';
+import { INTERNALS } from '../../src/features/server/internals.ts';
 import { createServer } from '../../src/index.ts';
 import type { CatalogueElement, Frame, Plain, ServerCatalogue } from '../../src/inspector/frames.ts';
 import { openInspector, readRecording, record } from '../../src/inspector/inspector.ts';
@@ -79,6 +80,30 @@ test('lists tools, resources, templates, prompts and machines, with definitions,
   assert.equal(found.prompts[0]?.completes, ['code']);
   assert.equal(found.machines, [{ name: 'lamp', description: 'A lamp', ttlMs: 60_000, events: ['flip'] }]);
   assert.is(connections, 0);
+  await close();
+});
+
+test('a machine with keys shows what has an instance, and the events of each role', async () => {
+  const server = createServer({ name: 'rooms', version: '1.0.0' });
+  server.machine('room', lamp, {
+    ...{ key: { argument: 'room' }, events: { flip: true } },
+    roles: { of: () => 'guest', host: { events: '*' }, guest: { events: ['flip'], view: () => ({}) } },
+  });
+  const { catalogue, close } = await shown(server);
+  assert.equal((await catalogue()).machines, [
+    {
+      ...{ name: 'room', events: ['flip'], key: 'argument room' },
+      roles: [
+        { name: 'host', events: ['*'], ownView: false },
+        { name: 'guest', events: ['flip'], ownView: true },
+      ],
+    },
+  ]);
+  await server.send('room', 'north', { type: 'flip' });
+  const { inspection } = server[INTERNALS];
+  const [address = ''] = inspection.living(new Set(['handle']), 1);
+  const { key, roles } = inspection.live(address)?.facts?.() ?? {};
+  assert.equal([key, roles], ['north', { host: '*', guest: 'flip' }]);
   await close();
 });
 

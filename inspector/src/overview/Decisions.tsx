@@ -1,6 +1,5 @@
-/** Lists what a person decides here: the questions to this page and, at the machine of the server, approvals and deliveries to send again. */
+/** Lists what a person decides here: the questions to this page and, at the machine of the server, approvals. */
 import { Approvals } from './Approvals.tsx';
-import { Deliveries } from './Deliveries.tsx';
 import { OwnQuestions } from './OwnQuestions.tsx';
 
 export function Decisions({ remote }: { readonly remote: boolean }) {
@@ -8,7 +7,6 @@ export function Decisions({ remote }: { readonly remote: boolean }) {
     <>
       {remote ? null : <Approvals />}
       <OwnQuestions />
-      {remote ? null : <Deliveries />}
     </>
   );
 }

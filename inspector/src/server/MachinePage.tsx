@@ -13,7 +13,7 @@ export function MachinePage({
   readonly machine: CatalogueMachine;
   readonly catalogue: ServerCatalogue;
 }) {
-  const { name, title, description, events, ttlMs, idleMs, version } = machine;
+  const { name, title, description, events, ttlMs, idleMs, version, key, roles = [] } = machine;
   const own = (elements: readonly CatalogueElement[]) => elements.filter((element) => element.machine === name);
   const instances = [...known().actors.values()].filter(
     (line) => line.kind === 'handle' && line.address.startsWith(`handle/${name}/`) && line.aliveAt(cursor.value),
@@ -26,6 +26,7 @@ export function MachinePage({
           <h2>{title ?? name}</h2>
           <p class="stands">
             <span class="offer-name mono">{name}</span>
+            {key === undefined ? null : <span class="badge">one for each {key}</span>}
             {version === undefined ? null : <span class="badge">version {version}</span>}
             {ttlMs === undefined ? null : <span class="badge wait">lives {duration(ttlMs)} at most</span>}
             {idleMs === undefined ? null : <span class="badge wait">expires after {duration(idleMs)} without use</span>}
@@ -42,6 +43,21 @@ export function MachinePage({
           ))}
         </p>
       </Section>
+      {roles.length === 0 ? null : (
+        <Section title="Roles" beside={String(roles.length)}>
+          <ul class="offer-links">
+            {roles.map((role) => (
+              <li key={role.name}>
+                <b>{role.name}</b>{' '}
+                {role.events.map((event) => (
+                  <code key={event}>{event === '*' ? 'every event' : event} </code>
+                ))}
+                {role.ownView ? <span class="beside">sees a view of its own</span> : null}
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
       <Section title="Its tools">
         <ul class="offer-links">
           {own(catalogue.tools).map((tool) => (

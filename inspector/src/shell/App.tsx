@@ -8,8 +8,7 @@ import { Tree } from '../actors/Tree.tsx';
 import { Detail } from '../detail/Detail.tsx';
 import { Guarded } from '../parts/Guarded.tsx';
 import { later } from '../parts/Later.tsx';
-import { notice, selection, show, tab } from '../store/state.ts';
-import { Compare } from './Compare.tsx';
+import { mark, notice, selection, show, tab } from '../store/state.ts';
 import { Drop } from './Drop.tsx';
 import { Header } from './Header.tsx';
 import { helpOpen, keys } from './keys.ts';
@@ -19,6 +18,7 @@ import { Strip } from './Strip.tsx';
 import { Tabs } from './Tabs.tsx';
 import { Trouble } from './Trouble.tsx';
 
+const Compare = later('The comparison', async () => (await import('./Compare.tsx')).Compare);
 const Help = later('This list', async () => (await import('./Help.tsx')).Help);
 
 export function App() {
@@ -44,7 +44,7 @@ export function App() {
         <Splitter pane="left" label="width of the actors" />
         <div class="pane middle">
           <Tabs chosen={tab.value} onChoose={show} />
-          <Compare />
+          {mark.value === undefined ? null : <Compare />}
           <Middle />
         </div>
         {wide ? null : (

@@ -9,7 +9,7 @@ const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['L', 'live: follow the newest record'],
   ['Space', 'pause or resume'],
   ['M', 'mark this moment for comparison'],
-  ['1 … 8', 'overview, chart, messages, wire, timeline, coverage, server, script'],
+  ['1 … 9', 'the views, from left to right'],
   ['P N', 'in a script: previous or next result'],
   ['A D', 'focus the actors, the details'],
   ['↑ ↓', 'move in a list; ← → collapse and expand in the tree'],

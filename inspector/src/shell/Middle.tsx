@@ -7,6 +7,7 @@ import { ChartView, MessagesView, TimelineView } from './views.tsx';
 
 const Wire = later('This view', async () => (await import('../wire/Wire.tsx')).Wire);
 const Server = later('This view', async () => (await import('../server/ServerView.tsx')).ServerView);
+const Traffic = later('This view', async () => (await import('../traffic/Traffic.tsx')).Traffic);
 const Script = later('This view', async () => (await import('../script/Script.tsx')).Script);
 const Coverage = later('This view', async () => (await import('../coverage/Coverage.tsx')).Coverage);
 
@@ -36,6 +37,8 @@ function View() {
       return <Coverage />;
     case 'server':
       return <Server />;
+    case 'events':
+      return <Traffic />;
     case 'script':
       return <Script />;
   }

@@ -10,6 +10,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   timeline: 'Timeline',
   coverage: 'Coverage',
   server: 'Server',
+  events: 'Events',
   script: 'Script',
 };
 

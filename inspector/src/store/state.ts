@@ -1,11 +1,11 @@
 /** The state of the page: one model, one selection, one time cursor, shared by all panels. */
 import { batch, computed, signal } from '@preact/signals';
 import type { WhatIf } from '../../../src/inspector/frames.ts';
-import { actorTree, LIVE, Model } from '../../../src/inspector/model/index.ts';
+import { actorTree, KNOWS_HIBERNATING, LIVE, Model } from '../../../src/inspector/model/index.ts';
 import { parseFilter } from './filter.ts';
 import { waitOf } from './pace.ts';
 
-export type Tab = 'overview' | 'chart' | 'messages' | 'wire' | 'timeline' | 'coverage' | 'server' | 'script';
+export type Tab = 'overview' | 'chart' | 'messages' | 'wire' | 'timeline' | 'coverage' | 'server' | 'events' | 'script';
 
 const TABS: readonly Tab[] = ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage', 'server'];
 
@@ -47,8 +47,15 @@ export function known(): Model {
   return model.value;
 }
 
-/** The views: that of scripts is there once one has run. */
-export const tabs = computed((): readonly Tab[] => (known().runs ? [...TABS, 'script'] : TABS));
+/** The facts of a server with something that the view of events shows. */
+const TRAFFIC = ['topics', 'schedules', 'open deliveries of webhooks', 'machines with schedules', 'messages'];
+
+/** The views: that of events is there once the server has some, and that of scripts once one has run. */
+export const tabs = computed((): readonly Tab[] => {
+  const facts = known().actor(KNOWS_HIBERNATING)?.view(LIVE)?.facts ?? {};
+  const hasTraffic = known().hello?.live === true && TRAFFIC.some((name) => name in facts);
+  return [...TABS, ...(hasTraffic ? (['events'] as const) : []), ...(known().runs ? (['script'] as const) : [])];
+});
 
 /** The tree of actors at the cursor: computed once for each change, for all panels. */
 export const tree = computed(() => actorTree(known(), cursor.value));

@@ -2,18 +2,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../core/protocol/json.ts';
 import { hibernatingOf, hibernatingSessionsOf, LIVE, Model } from '../../inspector/model/index.ts';
+import type { TrafficView } from '../../inspector/traffic/traffic-messages.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { findInspector, Rejected } from '../serving/inspector-requests.ts';
 import { FrameStream } from '../top/frame-stream.ts';
+import type { Line } from '../top/line.ts';
 import { type Key, Terminal } from '../top/terminal.ts';
-import { actorsShown, type Line, SORTS, type Sort, topView } from '../top/top-view.ts';
+import { actorsShown, SORTS, type Sort, topView } from '../top/top-view.ts';
 import { print, say, UsageError } from '../usage.ts';
 
 const HELP = `Usage: troupe top [URL|PID] [--once]
 
-Shows the clients of a server; what each request, input request, handle and task
-waits for, and until when; and how long requests take. The server needs an
+Shows the clients of a server; what each request, input request, handle, task
+and script waits for, and until when; event types and their webhooks,
+schedules and dead letters; and how long requests take. The server needs an
 inspector: start it with troupe dev FILE, or with --inspect.
 
   URL                    the URL of the inspector, as printed on stderr
@@ -28,6 +31,8 @@ arrow and page keys scroll.
 
 /** The redraw interval, in milliseconds. */
 const DRAW_MS = 500;
+/** The interval at which the event traffic is read, in milliseconds. */
+const TRAFFIC_MS = 2_000;
 /** The maximum number of records in memory: enough for open requests and for the durations of recent ones. */
 const MAX_RECORDS = 20_000;
 /** Maximum number of actors in a viewer's focus: the actors take turns. */
@@ -63,6 +68,7 @@ class Session {
   readonly model = new Model({ maxRecords: MAX_RECORDS });
   readonly stream: FrameStream;
   status = 'connecting';
+  traffic: TrafficView | undefined;
   /** The number of frames received. */
   frames = 0;
 
@@ -88,7 +94,7 @@ class Session {
     readonly keys: string;
   }): readonly Line[] {
     const now = Date.now() - (this.model.hello?.epoch ?? 0);
-    return topView(this.model, { ...options, now, status: this.status });
+    return topView(this.model, { ...options, now, status: this.status, traffic: this.traffic });
   }
 }
 
@@ -112,6 +118,7 @@ async function once(url: URL): Promise<string> {
     const view = await stream.view(actor);
     if (view) model.take({ type: 'look', look: view });
   }
+  session.traffic = await stream.traffic();
   stream.end();
   await running;
   const lines = session.lines({
@@ -129,6 +136,13 @@ async function watch(url: URL): Promise<void> {
   let sort: Sort = 'tree';
   let offset = 0;
   let turn = 0;
+  let reading = false;
+  const readTraffic = async (): Promise<void> => {
+    if (reading || session.status !== 'live') return;
+    reading = true;
+    session.traffic = await session.stream.traffic();
+    reading = false;
+  };
   const keys = 'q quit · s sort';
   const draw = (): void => {
     const { columns, rows } = screen;
@@ -151,6 +165,7 @@ async function watch(url: URL): Promise<void> {
   const screen = new Terminal({ input: process.stdin, output: process.stdout, pressed, resized: draw });
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.on(signal, () => process.exit(0));
   draw();
+  setInterval(() => void readTraffic(), TRAFFIC_MS);
   setInterval(() => {
     draw();
     // The inspector reports waits only of focused actors, so the focus rotates over all actors.

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { delayAfter } from '../../core/kernel/back-off.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import type { ActorView, Frame } from '../../inspector/frames.ts';
+import type { TrafficView } from '../../inspector/traffic/traffic-messages.ts';
 import { askInspector, jsonOfAnswer, MAX_LENGTH, Rejected } from '../serving/inspector-requests.ts';
 
 /** The first and the maximum delay between attempts to connect, in milliseconds. */
@@ -84,6 +85,16 @@ export class FrameStream {
     }
   }
 
+  /** Requests the event traffic. @returns undefined if the server has none to show */
+  async traffic(): Promise<TrafficView | undefined> {
+    try {
+      const view = await jsonOfAnswer(await this.#ask('/api/traffic'));
+      return isTrafficView(view) ? view : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
   end(): void {
     this.#ended.abort();
   }
@@ -104,6 +115,12 @@ export class FrameStream {
 /** Recognises the known kinds of frames; all others are ignored. */
 function isFrame(value: unknown): value is Frame {
   return isObject(value) && typeof value.type === 'string' && FRAMES.has(value.type);
+}
+
+function isTrafficView(value: unknown): value is TrafficView {
+  if (!isObject(value)) return false;
+  const { types, subscriptions, schedules, letters } = value;
+  return [types, schedules, letters, isObject(subscriptions) && subscriptions.some].every(Array.isArray);
 }
 
 function isActorView(value: unknown): value is ActorView {

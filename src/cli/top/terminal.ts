@@ -1,6 +1,6 @@
 /** A full-screen terminal: draws on the alternate screen, reads keys, and restores the terminal on every exit. */
 import type { ReadStream, WriteStream } from 'node:tty';
-import type { Line, Tone } from './top-view.ts';
+import type { Line, Tone } from './line.ts';
 
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';

@@ -3,6 +3,7 @@
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { Wait } from '../../inspector/frames.ts';
 import {
+  type ActorLine,
   actorTree,
   clusterNodesOf,
   flatten,
@@ -27,7 +28,10 @@ import {
   type WireExchange,
 } from '../../inspector/model/index.ts';
 import { type UpstreamLine, upstreamsOf } from '../../inspector/model/upstreams.ts';
+import type { TrafficView } from '../../inspector/traffic/traffic-messages.ts';
 import { clipLine, countdown, lasting, padTo, plural } from './format.ts';
+import { type Line, line, type Tone } from './line.ts';
+import { trafficLines } from './traffic-lines.ts';
 
 /** `tree` shows requests below their sessions; the other orders show one flat list. */
 export const SORTS = ['tree', 'deadline', 'age', 'name'] as const;
@@ -47,13 +51,8 @@ interface ViewOptions {
   readonly status: string;
   /** The help on keys; empty without a keyboard. */
   readonly keys: string;
-}
-
-export type Tone = 'title' | 'head' | 'bad' | 'faint' | 'plain';
-
-export interface Line {
-  readonly text: string;
-  readonly tone: Tone;
+  /** Undefined before it was read, and for a server without it. */
+  readonly traffic?: TrafficView | undefined;
 }
 
 /** One row of the list: a client or an actor. */
@@ -82,7 +81,8 @@ const MOST_METHODS = 6;
 const METHODS_SHARE = 0.35;
 
 export function topView(model: Model, options: ViewOptions): readonly Line[] {
-  const top = [...header(model, options), ...nodeLines(model), ...upstreamLines(model), line('')];
+  const traffic = options.traffic ? trafficLines(options.traffic, options.now + (model.hello?.epoch ?? 0)) : [];
+  const top = [...header(model, options), ...nodeLines(model), ...upstreamLines(model), ...traffic, line('')];
   const methods = methodLines(model, options);
   const room = Math.max(3, options.rows - top.length - methods.length - 1);
   return [...top, ...listLines(rowsOf(model, options), options, room), ...methods].map(({ text, tone }) => ({
@@ -164,9 +164,18 @@ function counts(model: Model, now: number): string {
     plural(count('ask'), 'question'),
     withHibernating(count('handle'), hibernating, 'handle'),
     plural(count('task'), 'task'),
+    ...scripts(alive),
     `${rate(model, now).toFixed(1)} requests/s`,
     ...(times.length === 0 ? [] : [`p50 ${lasting(percentile(times, 0.5))}  p99 ${lasting(percentile(times, 0.99))}`]),
   ].join('  ');
+}
+
+/** The runs of scripts, and how many of them wait for a person, a task or a time. */
+function scripts(alive: readonly ActorLine[]): readonly string[] {
+  const runs = alive.filter(({ kind }) => kind === 'run');
+  const waiting = runs.filter((run) => run.standing(LIVE)?.state.startsWith('waiting')).length;
+  if (runs.length === 0) return [];
+  return [`${plural(runs.length, 'script')}${waiting === 0 ? '' : ` (${waiting.toLocaleString('en')} waiting)`}`];
 }
 
 /** @example withHibernating(1, 3, 'handle') // '4 handles (3 hibernating)' */
@@ -392,8 +401,4 @@ function methodLines(model: Model, { columns, rows }: ViewOptions): readonly Lin
 
 function isEnded({ kind, endAt }: WireExchange): boolean {
   return kind === 'request' && endAt !== undefined;
-}
-
-function line(text: string, tone: Tone = 'plain'): Line {
-  return { text, tone };
 }

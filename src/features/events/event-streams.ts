@@ -77,6 +77,13 @@ export class EventStreams {
     return this.#open.size;
   }
 
+  /** The number of open streams of each type. */
+  counts(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { name } of this.#open) counts.set(name, (counts.get(name) ?? 0) + 1);
+    return counts;
+  }
+
   /**
    * Opens a stream for a request.
    *

@@ -2,6 +2,7 @@
 
 import { isoOf, steadyDate, timersOf } from '../../core/kernel/clock.ts';
 import { durationOf } from '../../core/kernel/duration.ts';
+import type { Facts } from '../../core/kernel/inspection/records.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { ownCalls } from '../../core/messages/node-calls.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
@@ -562,6 +563,17 @@ export class Handles implements OwnInstances {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#directory.stop();
+  }
+
+  /** Facts about all instances together, for the inspector. */
+  facts(): Facts {
+    const scheduled = [...this.#machines.all()].filter(({ schedules }) => schedules !== undefined).length;
+    const messages = this.#outboxes.waitingInAll();
+    return {
+      hibernating: this.hibernating(),
+      ...(scheduled === 0 ? {} : { 'machines with schedules': scheduled }),
+      ...(messages === undefined ? {} : { messages }),
+    };
   }
 
   /** Counts the hibernating handles and lists the addresses of some, for the inspector. */

@@ -83,7 +83,7 @@ export class InspectableInstance implements LiveRecord {
     const expires = deadlineOf(this.#entry, lifetimeOf(this.#activation?.kind, principal, this.#host.limits));
     return {
       machine: name,
-      ...(key === undefined ? {} : { key }),
+      ...(key === undefined ? {} : { key, ...this.#roles() }),
       version: this.#activation?.version,
       principal,
       status,
@@ -92,6 +92,14 @@ export class InspectableInstance implements LiveRecord {
       expires,
       'at work': atWork,
     };
+  }
+
+  /** The roles of its callers, with the events that they may send. */
+  #roles(): Facts {
+    const { keyed } = this.#activation?.kind ?? {};
+    if (!keyed?.roles) return {};
+    const roles = [...keyed.roles.byName].map(([name, { events }]) => [name, events === '*' ? '*' : events.join(', ')]);
+    return { roles: Object.fromEntries(roles) };
   }
 
   waits(): readonly Waits[] {
@@ -113,9 +121,10 @@ export class InspectableInstance implements LiveRecord {
   }
 
   give({ type, ...data }: AnyEventObject): void {
-    const { events } = this.#host.machines.kindOf(this.#entry.name);
-    if (!events.includes(type))
-      throw new TypeError(`expected one of the listed events (${events.join(', ')}), got ${type}`);
+    const { events, schedules = new Map() } = this.#host.machines.kindOf(this.#entry.name);
+    const known = new Set([...events, ...[...schedules.values()].map(({ event }) => event)]);
+    if (!known.has(type))
+      throw new TypeError(`expected one of the listed events (${[...known].join(', ')}), got ${type}`);
     // The operator needs no role.
     const caller: Caller = { principal: this.#entry.principal, ctx: undefined, isProgram: true };
     // The inspector shows the result, even if it is a crash.

@@ -104,7 +104,7 @@ export const machines: Feature<MachinesService> = {
         return registration.value;
       },
       ...(stored && { restore: () => stored.restore(), holds: stored }),
-      facts: () => (handles.created ? { hibernating: handles.created.hibernating() } : {}),
+      facts: () => handles.created?.facts() ?? {},
       stop: () => handles.created?.stop(),
     };
   },

@@ -15,6 +15,10 @@ export class OfferedMachines {
     return this.#kinds.delete(name);
   }
 
+  all(): Iterable<MachineKind> {
+    return this.#kinds.values();
+  }
+
   get(name: string): MachineKind | undefined {
     return this.#kinds.get(name);
   }

@@ -51,6 +51,8 @@ export interface SlotData {
   readonly scheduledFor: string;
   /** Number of slots before this one that got no run of their own. At most 1,000 are counted. */
   readonly missed: number;
+  /** True: an operator or the program has asked for this run. It is no slot, and `scheduledFor` is the date of the request. */
+  readonly manual?: true;
 }
 
 /** A slot of a schedule of a server. */

@@ -40,4 +40,6 @@ export interface LastRun {
   readonly tookMs: number;
   /** The incident of an error. */
   readonly incident?: string | undefined;
+  /** True: an operator or the program has asked for it. */
+  readonly manual?: true;
 }

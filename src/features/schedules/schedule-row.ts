@@ -15,6 +15,8 @@ export interface RunningSlot {
   readonly at: number;
   readonly missed: number;
   readonly attempt: number;
+  /** True: an operator or the program has asked for it, and its date is that of the request. */
+  readonly manual?: true;
 }
 
 export interface StoredSchedule extends SlotProgress {

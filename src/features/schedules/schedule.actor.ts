@@ -15,8 +15,8 @@ import { messageOf } from '../../core/protocol/json.ts';
 import { running } from '../../core/requests/running.ts';
 import type { Attempts } from '../../core/store/attempts.ts';
 import type { Store, Stored, Write } from '../../core/store/store.ts';
-import type { ScheduleContext, ScheduleSlot } from './schedule-definition.ts';
-import type { ScheduleDefinition, ScheduleMail } from './schedule-messages.ts';
+import type { MissedSlots, ScheduleContext, ScheduleSlot } from './schedule-definition.ts';
+import type { LastRun, ScheduleDefinition, ScheduleMail } from './schedule-messages.ts';
 import { type RunningSlot, readSchedule, type StoredSchedule, writesOfSchedule } from './schedule-row.ts';
 import { continuedFrom, dueSlot, nextDue, offsetOf } from './schedule-slots.ts';
 
@@ -47,7 +47,21 @@ export interface LiveSchedule extends Actor<ScheduleMail> {
   readonly busy: boolean;
   /** True if this process runs it. */
   readonly here: boolean;
+  status(): ScheduleStatus;
   facts(): Facts;
+}
+
+/** A schedule as an operator sees it. Dates are milliseconds since 1970. */
+export interface ScheduleStatus {
+  readonly name: string;
+  readonly state: string;
+  /** Its pattern as a text. */
+  readonly dates: string;
+  readonly missed: MissedSlots;
+  readonly next: number | undefined;
+  /** The slot that runs. */
+  readonly running: RunningSlot | undefined;
+  readonly result: LastRun | undefined;
 }
 
 export function spawnSchedule(id: string, definition: ScheduleDefinition, services: ScheduleServices): LiveSchedule {
@@ -66,6 +80,10 @@ export function spawnSchedule(id: string, definition: ScheduleDefinition, servic
     },
     get here() {
       return behaviour?.here ?? false;
+    },
+    status() {
+      if (!behaviour) throw new Error('expected a schedule that was spawned');
+      return behaviour.status();
     },
     facts: () => behaviour?.facts() ?? {},
   };
@@ -126,16 +144,21 @@ class Schedule implements Behaviour<ScheduleMail> {
     return this.#state.charted();
   }
 
-  facts(): Facts {
-    const { plan } = this.#definition;
+  status(): ScheduleStatus {
+    const { name, plan } = this.#definition;
     const { result, running: slot } = this.#stored ?? {};
-    const next = this.next();
+    const about = { name, state: this.state(), dates: plan.pattern.text, missed: plan.missed };
+    return { ...about, next: this.next(), running: slot, result };
+  }
+
+  facts(): Facts {
+    const { dates, missed, next, running: slot, result } = this.status();
     return {
-      dates: plan.pattern.text,
-      'missed slots': plan.missed,
+      ...{ dates, 'missed slots': missed },
       ...(next !== undefined && { next: isoOf(next) }),
       ...(slot && { running: isoOf(slot.at), attempt: slot.attempt }),
       ...(result && { 'last slot': result.scheduledFor, 'last run': isoOf(result.began), 'took ms': result.tookMs }),
+      ...(result?.manual && { 'started by': 'hand' }),
       ...(result?.incident !== undefined && { 'failed with incident': result.incident }),
     };
   }
@@ -348,7 +371,7 @@ class Schedule implements Behaviour<ScheduleMail> {
     if (!due && !asked) return this.#wait();
     this.#timer?.cancel();
     this.#step('due');
-    if (!due) return this.#claim({ at: Math.floor(now), missed: 0, attempt: 1 });
+    if (!due) return this.#claim({ at: Math.floor(now), missed: 0, attempt: 1, manual: true });
     this.#stored = { ...this.#stored, last: due.at };
     if (due.skipped && !asked) return this.#write(this.#stored);
     this.#claim({ at: due.at, missed: due.missed, attempt: 1 });
@@ -372,6 +395,7 @@ class Schedule implements Behaviour<ScheduleMail> {
     const scheduledFor = isoOf(slot.at);
     const given: ScheduleSlot = {
       ...{ schedule: name, scheduledFor, missed: slot.missed, attempt: slot.attempt },
+      ...(slot.manual && { manual: slot.manual }),
       key: sha256(`${this.#id} ${slot.at}`),
     };
     const ctx: ScheduleContext = {
@@ -414,7 +438,8 @@ class Schedule implements Behaviour<ScheduleMail> {
     if (this.#state.status === 'done') return this.#forget();
     if (isInterrupted) return this.#handOver();
     const now = Math.round(this.#services.date());
-    const result = { scheduledFor: isoOf(slot.at), began, tookMs: Math.max(0, now - began), incident };
+    const times = { scheduledFor: isoOf(slot.at), began, tookMs: Math.max(0, now - began) };
+    const result = { ...times, incident, ...(slot.manual && { manual: slot.manual }) };
     if (this.#stored) this.#write({ ...this.#stored, running: undefined, result });
   }
 

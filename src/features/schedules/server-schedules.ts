@@ -8,7 +8,7 @@ import { checkHandler, DefinitionError } from '../../core/registry/definition-ch
 import type { Core } from '../../core/server/feature.ts';
 import { Attempts } from '../../core/store/attempts.ts';
 import type { DeadLetter } from '../../core/store/store.ts';
-import { type LiveSchedule, spawnSchedule } from './schedule.actor.ts';
+import { type LiveSchedule, type ScheduleStatus, spawnSchedule } from './schedule.actor.ts';
 import type { RegisteredSchedule, ScheduleHandler, ScheduleOptions } from './schedule-definition.ts';
 import type { ScheduleDefinition } from './schedule-messages.ts';
 import { latenessOf } from './schedule-metrics.ts';
@@ -74,9 +74,8 @@ export class ServerSchedules {
         const next = offered.actor.next();
         return next === undefined ? undefined : isoOf(next);
       },
-      run() {
-        if (!offered.actor.here) throw new Error(`${where}: this process does not run it now`);
-        offered.actor.mailbox.send({ type: 'run' });
+      run: () => {
+        if (!this.run(name)) throw new Error(`${where}: this process does not run it now`);
       },
       remove: () => this.#remove(name),
     };
@@ -160,6 +159,19 @@ export class ServerSchedules {
   /** The cells of the schedules whose handlers run. */
   *working(): Iterable<number> {
     for (const { cell, actor } of this.#offered.values()) if (actor.busy) yield cell;
+  }
+
+  /** The schedules as an operator sees them. */
+  statuses(): readonly ScheduleStatus[] {
+    return [...this.#offered.values()].map(({ actor }) => actor.status());
+  }
+
+  /** Runs a handler now, without a slot. @returns false if this process does not run that schedule */
+  run(name: string): boolean {
+    const { actor } = this.#offered.get(name) ?? {};
+    if (!actor?.here) return false;
+    actor.mailbox.send({ type: 'run' });
+    return true;
   }
 
   /** The schedules for the inspector. */

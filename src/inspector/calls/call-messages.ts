@@ -2,8 +2,8 @@
 
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { Approval, ApprovalGrant } from '../../features/approvals/approval-interface.ts';
-import type { HookRecord } from '../../features/hooks/registered-hooks.ts';
 import type { Plain } from '../frames.ts';
+import type { ScheduleRun } from '../traffic/traffic-messages.ts';
 
 type Texts = { readonly [name: string]: string };
 
@@ -140,11 +140,6 @@ export interface ApprovalsView {
   readonly grants: readonly ApprovalGrant[];
 }
 
-/** The last deliveries of webhooks, the newest first, and then older dead ones, for viewers. */
-export interface DeliveriesView {
-  readonly deliveries: readonly HookRecord[];
-}
-
 /** A decision about an approval, or the end of an approval or a grant. */
 export type ApprovalControl = {
   readonly approval: string;
@@ -181,8 +176,12 @@ export type Control =
       readonly params: JsonObject;
       readonly caller: CallerOptions;
     }
-  /** Sends a delivery of a webhook to its handler again. */
+  /** Delivers a delivery of a webhook, or a dead letter, again. */
   | { readonly action: 'redeliver'; readonly ref: string }
+  /** Emits an event of a type. */
+  | { readonly action: 'emit'; readonly event: string; readonly data: JsonObject }
+  /** Runs a schedule now, without a slot. */
+  | ({ readonly action: 'run' } & ScheduleRun)
   /** Forgets the ended calls. */
   | { readonly action: 'forget' };
 

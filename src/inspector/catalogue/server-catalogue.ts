@@ -4,9 +4,17 @@
  */
 import { isObject } from '../../core/protocol/json.ts';
 import { SUPPORTED_REVISIONS } from '../../core/protocol/revisions.ts';
+import type { AnyRoles } from '../../features/machines/key-options.ts';
 import { sourceOfMachine } from '../../features/machines/machine-registration.ts';
 import type { Server } from '../../features/server/server.ts';
-import type { CatalogueElement, CatalogueFrame, CatalogueMachine, Plain, ServerCatalogue } from '../frames.ts';
+import type {
+  CatalogueElement,
+  CatalogueFrame,
+  CatalogueMachine,
+  MachineRole,
+  Plain,
+  ServerCatalogue,
+} from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { type Bounds, plainOf, type SecretFinder } from '../redaction/plain-data.ts';
 
@@ -119,7 +127,7 @@ export class CatalogueReader {
       templates: read(resources.filter(isTemplate)),
       prompts: read(server.prompts.catalogue.all()),
       machines: machines.slice(0, MAX_ELEMENTS).map((machine): CatalogueMachine => {
-        const { name, title, description, events, ttlMs, idleMs, version: revision } = machine;
+        const { name, title, description, events, ttlMs, idleMs, key, roles, version: revision } = machine;
         return {
           name,
           ...(title === undefined ? {} : { title }),
@@ -128,6 +136,8 @@ export class CatalogueReader {
           ...(ttlMs === undefined ? {} : { ttlMs }),
           ...(idleMs === undefined ? {} : { idleMs }),
           events: Object.keys(events),
+          ...(key === undefined ? {} : { key: typeof key === 'string' ? key : `argument ${key.argument}` }),
+          ...(roles === undefined ? {} : { roles: rolesOf(roles) }),
         };
       }),
     };
@@ -165,6 +175,15 @@ export class CatalogueReader {
   }
 }
 
+/** The roles of a machine without `of`, which chooses one for each caller. */
+function rolesOf(roles: AnyRoles): readonly MachineRole[] {
+  return Object.entries(roles).flatMap(([name, role]) =>
+    typeof role === 'function'
+      ? []
+      : [{ name, events: role.events === '*' ? ['*'] : role.events, ownView: role.view !== undefined }],
+  );
+}
+
 /** The arguments that each resource template and prompt completes, by its key. */
 function completers(definitions: readonly CompletedElement[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
@@ -179,7 +198,7 @@ function completers(definitions: readonly CompletedElement[]): ReadonlyMap<strin
  * In a definition, `password` is the name of a parameter, and its value is a schema. Only the values in a schema are
  * data: the default of a parameter `password` is hidden.
  */
-function inDefinitions(finder: SecretFinder): SecretFinder {
+export function inDefinitions(finder: SecretFinder): SecretFinder {
   return {
     name(name, within) {
       const { shown } = finder.name(name, []);

@@ -9,6 +9,7 @@ import type { CatalogueReader } from '../catalogue/server-catalogue.ts';
 import type { Observation } from '../stream/observation.ts';
 import type { ProcessCoverage } from '../stream/process-coverage.ts';
 import type { Viewers } from '../stream/viewers.ts';
+import type { EventTraffic } from '../traffic/event-traffic.ts';
 import type { Controller } from '../views/control.ts';
 import { exportPage } from './export-page.ts';
 import { readBody, refuseRequest, send, sendError, sendJson } from './http-answer.ts';
@@ -26,6 +27,8 @@ interface InspectorRoutesOptions {
   readonly catalogue: CatalogueReader;
   /** Undefined for a client. */
   readonly coverage: Pick<ProcessCoverage, 'frame'> | undefined;
+  /** Undefined for a client. */
+  readonly traffic: EventTraffic | undefined;
   /** The origin of the frames of views; undefined without control. */
   readonly frames: string | undefined;
   /** The backlog as one recording. */
@@ -74,9 +77,10 @@ export class InspectorRoutes implements ApiRoutes {
       '/api/calls': async (_, response, query) =>
         sendJson(response, await this.#controller.calls(Number(query.get('since') ?? 0))),
       '/api/approvals': async (_, response) => sendJson(response, await this.#controller.approvals()),
-      '/api/deliveries': async (_, response) => sendJson(response, await this.#controller.deliveries()),
-      '/api/delivery': async (_, response, query) =>
-        sendJson(response, await this.#controller.delivery(query.get('ref') ?? '')),
+      '/api/traffic': async (_, response) => sendJson(response, await this.#traffic.view()),
+      '/api/content': async (_, response, query) =>
+        sendJson(response, await this.#traffic.content(query.get('ref') ?? '')),
+      '/api/event-form': (_, response, query) => sendJson(response, this.#traffic.form(query.get('name') ?? '')),
       '/api/result': (_, response, query) => sendJson(response, this.#controller.result(Number(query.get('call')))),
       '/api/recording': (_, response) =>
         send(response, 200, 'application/json', options.recording(), attachment(`${this.#name}.json`)),
@@ -140,6 +144,13 @@ export class InspectorRoutes implements ApiRoutes {
     const { controller } = this.#options;
     if (controller) return controller;
     throw new InputError(403, 'this inspector has no control. Open it with control to act on the server.');
+  }
+
+  /** @throws {InputError} 404 for a client */
+  get #traffic(): EventTraffic {
+    const { traffic } = this.#options;
+    if (traffic) return traffic;
+    throw new InputError(404, 'events: this inspector shows a client');
   }
 
   get #name(): string {

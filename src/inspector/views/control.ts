@@ -4,18 +4,16 @@
  */
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
 import type { Approvals } from '../../features/approvals/approval-interface.ts';
-import type { RegisteredHooks } from '../../features/hooks/registered-hooks.ts';
 import type { Internals } from '../../features/server/internals.ts';
-import type { ApprovalsView, CallResult, CallsState, DeliveriesView } from '../calls/call-messages.ts';
+import type { ApprovalsView, CallResult, CallsState } from '../calls/call-messages.ts';
 import { ServerCalls, type ServerReach } from '../calls/server-calls.ts';
-import type { Plain } from '../frames.ts';
 import { InputError } from '../http/viewer-input.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { plainOf } from '../redaction/plain-data.ts';
 import type { Redactor } from '../redaction/redact.ts';
+import type { EventTraffic } from '../traffic/event-traffic.ts';
 import { type Command, readCommand } from './read-command.ts';
 import { approvalsView, decideAs } from './viewer-approvals.ts';
-import { bodyView, deliveriesView, redeliver } from './viewer-deliveries.ts';
 
 /** Maximum number of logged characters of a command. */
 const MAX_LOGGED = 500;
@@ -27,8 +25,8 @@ interface ControllerOptions {
   readonly version: string;
   /** Undefined for a client. */
   readonly approvals?: Approvals | undefined;
-  /** The webhooks; undefined for a client. */
-  hooks?(): RegisteredHooks | undefined;
+  /** Undefined for a client. */
+  readonly traffic?: EventTraffic | undefined;
   /** Ends a connection. */
   end(connection: string, reason: string): void;
 }
@@ -70,21 +68,10 @@ export class Controller {
   }
 
   /** @throws {InputError} */
-  async deliveries(): Promise<DeliveriesView> {
-    const hooks = this.#options.hooks?.();
-    return hooks ? deliveriesView(hooks) : { deliveries: [] };
-  }
-
-  /** The body of a delivery, without secrets. @throws {InputError} */
-  delivery(ref: string): Promise<{ readonly body: Plain }> {
-    return bodyView(this.#hooks, ref, this.#options.redactor);
-  }
-
-  /** @throws {InputError} */
-  get #hooks(): RegisteredHooks {
-    const hooks = this.#options.hooks?.();
-    if (!hooks) throw new InputError(404, 'deliveries: there is no webhook');
-    return hooks;
+  get #traffic(): EventTraffic {
+    const { traffic } = this.#options;
+    if (!traffic) throw new InputError(404, 'events: a client has none');
+    return traffic;
   }
 
   /** @throws {InputError} for a call without a result */
@@ -141,7 +128,11 @@ export class Controller {
         return decideAs(approvals, command);
       }
       case 'redeliver':
-        return redeliver(this.#hooks, command.ref);
+        return this.#traffic.again(command.ref);
+      case 'emit':
+        return this.#traffic.emit(command.event, command.data);
+      case 'run':
+        return this.#traffic.run(command);
       case 'forget':
         calls.forget();
         return 'forgot the ended calls';
@@ -191,6 +182,10 @@ function elementOf(command: Command): string | undefined {
       return `approval ${command.approval}`;
     case 'redeliver':
       return `delivery ${command.ref}`;
+    case 'emit':
+      return `event ${command.event}`;
+    case 'run':
+      return `schedule ${command.schedule}${command.machine === undefined ? '' : ` of ${command.machine}`}`;
     default:
       return undefined;
   }

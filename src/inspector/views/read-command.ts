@@ -27,7 +27,20 @@ const MAX_REASON = 500;
 const ANSWERABLE: readonly Answerable[] = ['form', 'url', 'sampling', 'roots'];
 const ACTIONS = [
   ...['send', 'call', 'close', 'start', 'again', 'cancel'],
-  ...['answer', 'complete', 'watch', 'unwatch', 'view', 'approve', 'deny', 'revoke', 'redeliver', 'forget'],
+  ...[
+    'answer',
+    'complete',
+    'watch',
+    'unwatch',
+    'view',
+    'approve',
+    'deny',
+    'revoke',
+    'redeliver',
+    'emit',
+    'run',
+    'forget',
+  ],
 ];
 const VIEW_METHODS: readonly ViewMethod[] = ['tools/list', 'tools/call', 'resources/read', 'resources/list'];
 
@@ -79,6 +92,14 @@ export function readCommand(given: unknown): Command {
       return { action, ...readDecision(given) };
     case 'redeliver':
       return { action, ref: text(given, 'ref', 'the ref of a delivery') };
+    case 'emit':
+      return { action, event: text(given, 'event', 'the name of an event type'), data: members(given, 'data') };
+    case 'run': {
+      const schedule = text(given, 'schedule', 'the name of a schedule');
+      if (given.machine === undefined) return { action, schedule };
+      const machine = text(given, 'machine', 'the name of a machine');
+      return { action, schedule, machine, instance: text(given, 'instance', 'the key or the handle of an instance') };
+    }
     case 'forget':
       return { action };
     default:

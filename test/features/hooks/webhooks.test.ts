@@ -8,7 +8,7 @@ import type { HookOptions } from '../../../src/features/hooks/define-hook.ts';
 import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { createServer, DefinitionError, StoreError } from '../../../src/index.ts';
 import { Redactor } from '../../../src/inspector/redaction/redact.ts';
-import { bodyView, deliveriesView, redeliver } from '../../../src/inspector/views/viewer-deliveries.ts';
+import { EventTraffic } from '../../../src/inspector/traffic/event-traffic.ts';
 import { SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { github, slack, stripe } from '../../../src/webhooks.ts';
 import { suite } from '../../harness/door.ts';
@@ -397,20 +397,19 @@ test('the inspector lists deliveries, shows a body without its secrets, and send
   received.work = () => assert.unreachable('the shop is closed');
   await received.send('{"n":1,"password":"hunter2"}');
   await clock.advance(0);
-  const hooks = server[INTERNALS].hooks();
-  if (!hooks) return assert.unreachable();
-  const { deliveries } = await deliveriesView(hooks);
+  const traffic = new EventTraffic({ server, inside: server[INTERNALS], redactor: new Redactor() });
+  const { deliveries } = await traffic.view();
   const [dead] = deliveries;
   assert.equal([deliveries.length, dead?.state, dead?.error], [1, 'dead', 'the shop is closed']);
   assert.not.match(JSON.stringify(deliveries), /hunter2/);
-  const { body } = await bodyView(hooks, dead?.ref ?? '', new Redactor({}));
+  const { body } = await traffic.content(`webhook ${dead?.ref}`);
   assert.match(JSON.stringify(body), /"n":1/);
   assert.not.match(JSON.stringify(body), /hunter2/);
   received.work = () => undefined;
-  assert.match(await redeliver(hooks, dead?.ref ?? ''), /^sent again as /);
+  assert.match(await traffic.again(`webhook ${dead?.ref}`), /^sent again as /);
   await clock.advance(0);
-  assert.is((await deliveriesView(hooks)).deliveries[0]?.state, 'done');
-  await redeliver(hooks, 'AAAAAAAAAAAAAAAAAAAAAAAA').then(
+  assert.is((await traffic.view()).deliveries[0]?.state, 'done');
+  await traffic.again('webhook AAAAAAAAAAAAAAAAAAAAAAAA').then(
     () => assert.unreachable(),
     (error: unknown) => assert.match(String(error), /not stored any more/),
   );

@@ -24,6 +24,8 @@ export type ControlAction =
   | 'deny'
   | 'revoke'
   | 'redeliver'
+  | 'emit'
+  | 'run'
   | 'forget';
 
 export type { HopEnd } from '../../messages/hop-records.ts';

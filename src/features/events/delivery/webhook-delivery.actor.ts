@@ -200,6 +200,11 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
     return this.#feed.positionOf(this) ?? this.#position;
   }
 
+  /** The date of the next attempt in milliseconds since 1970, if an earlier one has failed. */
+  get nextAt(): number | undefined {
+    return this.#nextAt;
+  }
+
   /** Milliseconds until the next attempt, if its endpoint has asked to wait. */
   get throttledMs(): number | undefined {
     return this.#retryAfterMs;

@@ -129,6 +129,10 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     return (now - earliest) / 1_000;
   }
 
+  all(): Iterable<WebhookDelivery> {
+    return this.#live.values();
+  }
+
   find(id: string): WebhookDelivery | undefined {
     return this.#live.get(id);
   }

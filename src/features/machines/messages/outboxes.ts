@@ -67,6 +67,7 @@ export class Outboxes {
   readonly #outboxes = new Map<string, Outbox>();
   readonly #targets = new Map<MessageTarget['kind'], Deliver>();
   #stopped = false;
+  #used = false;
 
   constructor(options: OutboxesOptions) {
     this.#options = options;
@@ -98,6 +99,12 @@ export class Outboxes {
     const message = messageOfLetter(letter);
     if (message) await this.#deliver(message);
     return message !== undefined;
+  }
+
+  /** The number of messages that wait; undefined before the first message. */
+  waitingInAll(): number | undefined {
+    if (!this.#used) return undefined;
+    return [...this.#outboxes.values()].reduce((sum, { count }) => sum + count, 0);
   }
 
   /** The number of messages of an instance that wait. */
@@ -134,6 +141,7 @@ export class Outboxes {
     };
     const excess = outbox.reserve(batch.messages);
     if (excess) throw new HandleError('busy', `${excess.message}. Try again when some messages have been delivered.`);
+    this.#used = true;
     this.#outboxes.set(actor, outbox);
     return batch;
   }
