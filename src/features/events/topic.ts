@@ -332,7 +332,7 @@ export class Topic {
     const now = clock.date();
     const version = stored?.snapshot?.version;
     const known = this.#known;
-    // What this process has committed meanwhile is newer than what was read.
+    // A commit of this process meanwhile is newer than the read head.
     if (known && (known.version === version || known !== before)) return known;
     const expired = stored?.actor.expires !== undefined && stored.actor.expires <= now;
     const head = stored?.snapshot && !expired ? readHead(stored.snapshot.data) : NEW_TOPIC(this.#options.epoch);

@@ -29,7 +29,6 @@ export interface ReachedOptions {
 /** Milliseconds between two kills, and between two acts of one of the world. */
 const PAUSE_MS = 800;
 const ACT_MS = 60;
-const RETRY_MS = 20;
 const SLOT_MS = 1_000;
 
 const Record = z.discriminatedUnion('of', [
@@ -50,19 +49,25 @@ const Tally = z.object({
 });
 const Place = z.object({ cursor: z.string() });
 
-/** Repeats an act until it is acknowledged. @returns its result, and how often it was repeated */
+/** Repeats an act until it is acknowledged. @returns its result */
 async function acknowledged<T>(act: () => Promise<T>, what: string): Promise<T> {
-  let last: unknown;
-  for (const end = performance.now() + 60_000; performance.now() < end; ) {
-    try {
-      return await act();
-    } catch (error) {
-      last = error;
-      const wait = error instanceof ClientError ? error.retryAfterMs : undefined;
-      await elapse(wait ?? RETRY_MS, 'the world waits before it repeats an act');
-    }
-  }
-  throw new Error(`${what} was not acknowledged`, { cause: last });
+  let result: { readonly value: T } | undefined;
+  let last = '';
+  await until(
+    async () => {
+      try {
+        result = { value: await act() };
+      } catch (error) {
+        last = String(error);
+        const wait = error instanceof ClientError ? error.retryAfterMs : undefined;
+        await elapse(wait ?? 0, 'the server says when it takes the act');
+      }
+      return result !== undefined;
+    },
+    () => `${what} to be acknowledged: ${last}`,
+  );
+  if (!result) throw new Error('expected a result after the wait for it');
+  return result.value;
 }
 
 const dedupe = <T>(list: readonly T[]): readonly T[] => [...new Set(list)];

@@ -23,7 +23,6 @@ const KILLS = atScale({ quick: 2, full: 12, proof: 100 });
 const PAUSE_MS = 1_000;
 /** Milliseconds between two acts of one member. */
 const ACT_MS = 150;
-const RETRY_MS = 20;
 /** Milliseconds between two slots of the schedule. */
 const SLOT_MS = 2_000;
 const GITHUB_SECRET = 'a secret of this test';
@@ -66,18 +65,24 @@ class Member {
   async call(tool: string, args: JsonObject = {}) {
     this.#calls += 1;
     const key = tool.endsWith('_get') ? {} : { idempotencyKey: `${this.name} ${this.#calls}` };
-    let last: unknown;
-    for (const end = performance.now() + 60_000; performance.now() < end; ) {
-      try {
-        return await this.client.call(tool, { board, ...key, ...args }, { timeoutMs: 5_000 });
-      } catch (error) {
-        if (!(error instanceof ClientError)) throw error;
-        last = error;
-        this.repeated += 1;
-        await elapse(error.retryAfterMs ?? RETRY_MS, 'a member waits before they call again');
-      }
-    }
-    throw new Error(`${tool} of ${this.name} has no result`, { cause: last });
+    let result: Awaited<ReturnType<Client['call']>> | undefined;
+    let last = '';
+    await until(
+      async () => {
+        try {
+          result = await this.client.call(tool, { board, ...key, ...args }, { timeoutMs: 5_000 });
+        } catch (error) {
+          if (!(error instanceof ClientError)) throw error;
+          last = error.message;
+          this.repeated += 1;
+          await elapse(error.retryAfterMs ?? 0, 'the server says when it takes the call');
+        }
+        return result !== undefined;
+      },
+      () => `a result of ${tool} for ${this.name}: ${last}`,
+    );
+    if (!result) throw new Error('expected a result after the wait for it');
+    return result;
   }
 
   /** Adds a card. @returns its number, once that is acknowledged */

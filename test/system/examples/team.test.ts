@@ -1,15 +1,20 @@
 /** The example of a team's board, in memory: two people and an agent share it through a day, with GitHub and the night's schedule. */
 import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { teamServer } from '../../../examples/team/server.ts';
+import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { SimulatedClock } from '../../../src/testing/simulated-clock.ts';
 import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { until } from '../../harness/wait.ts';
 
 const test = suite('examples/team');
 const SECRET = 'a secret of this test';
+const PAGE = 'http://127.0.0.1:3000/approvals/TiuCimUpky0HIX57CPE-K_';
 
 const Shown = z.object({ accepts: z.array(z.string()), view: z.unknown() });
 const Polled = z.object({ events: z.array(z.object({ data: z.unknown() })), cursor: z.string() });
@@ -31,15 +36,26 @@ test('two people and an agent share a board, a person approves what the agent re
   assert.ok((await agent.call('board_done', { board, card: 2 })).isError);
 
   // The agent removes a card once one of the people has approved it.
-  await agent.call('board_add', { board, title: 'Delete the old build' });
+  const transcript: string[] = [];
+  const says = async (tool: string, args: JsonObject): Promise<void> => {
+    const text = textOf(await agent.call(tool, args));
+    // Over HTTP, people decide on a page.
+    const shown = text
+      .replace(/until [^ ]+Z/, 'until 2026-11-30T21:35:45Z')
+      .replace(/Its operator decides .*?control\./, `Whoever may approve it decides on the page ${PAGE}.`);
+    transcript.push(`> ${tool} ${JSON.stringify(args)}\n${shown}\n`);
+  };
+  await says('board_add', { board, title: 'Delete the old build' });
   const removal = { board, card: 3 };
-  assert.ok((await agent.call('board_remove', removal)).isError);
+  await says('board_remove', removal);
   const approver = { principal: 'bob', scopes: ['team'] };
   for (const { id, title } of await server.approvals.list({ approver })) {
     assert.is(title, 'Remove card 3');
     await server.approvals.decide(id, { approver, decision: 'approve' });
   }
-  assert.is((await agent.call('board_remove', removal)).isError, undefined);
+  await says('board_remove', removal);
+  const readme = readFileSync(fileURLToPath(new URL('../../../examples/team/README.md', import.meta.url)), 'utf8');
+  assert.is(/^```\n(> board_add.*?)^```$/ms.exec(readme)?.[1], transcript.join('\n'));
 
   // A pull request of card 2 is merged. GitHub delivers that twice.
   const poll = async (cursor: string | null) =>

@@ -71,7 +71,7 @@ export class TopicFeed {
     this.#resting.add(subscription, position);
     if (this.#resting.size === 1) {
       this.#head = Math.max(this.#head, position);
-      // What is skipped now is compared with nothing: a subscription that has seen less reads it itself.
+      // A subscription that has seen less reads the skipped events itself: the feed compares them with nothing.
       this.#begun = Math.max(this.#begun, this.#head);
     }
     // While nothing rested, nothing was read.

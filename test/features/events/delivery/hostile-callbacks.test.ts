@@ -122,7 +122,7 @@ test('S-134: a callback that is slow, or breaks off, ends with the time of its P
   }
 });
 
-test('S-134: receivers that hang, redirect, fail or reset delay nobody else', async () => {
+test('S-134: receivers that hang, redirect, fail or reset delay no other one', async () => {
   const good = await receiver();
   const bad = await Promise.all([
     // Each echoes its challenge first.
