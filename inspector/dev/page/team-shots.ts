@@ -37,7 +37,7 @@ for (const theme of ['light', 'dark'] as const) {
   await agent.call('board_add', { board, title: 'Mend the build' });
   await agent.call('board_add', { board, title: 'Delete the old build' });
   const delivery = { mode: 'webhook', url: hook.url, secret: SECRET };
-  await bob.client.modern('events/subscribe', { name: 'board.merged', arguments: { board }, delivery });
+  await bob.request('events/subscribe', { name: 'board.merged', arguments: { board }, delivery });
   const body = JSON.stringify({ action: 'closed', pull_request: { merged: true, title: '#2 Mend the build' } });
   const headers = {
     'content-type': 'application/json',

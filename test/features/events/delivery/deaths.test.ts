@@ -70,3 +70,32 @@ test('R-84: events arrive in order and none is lost, whichever write the process
   await last.close();
   await hook.close();
 });
+
+test('R-84: a new subscription whose endpoint has never answered gets every event after its process has died', async () => {
+  const inner = memoryStore();
+  const clock = new SimulatedClock(1_000_000);
+  const hook = await receiver(({ body }) => (body.type === 'verification' ? 200 : 500));
+  // The topic has no event when the subscription begins.
+  const first = deliveryStage([hook.origin], { store: new TestStore(inner) }, {}, new SimulatedClock(1_000_000));
+  await (await first.as('ada')).modern('events/subscribe', subscription(hook.url), SEP);
+  for (let n = 1; n <= 5; n += 1) await first.emit(n);
+  await until(async () => {
+    await settled();
+    return hook.answered >= 1;
+  }, 'an attempt that fails');
+  // Its time stands still from now on: it attempts nothing more, and stores nothing. The endpoint is mended.
+  const last = deliveryStage([hook.origin], { store: new TestStore(inner) }, {}, clock);
+  hook.answer = () => 204;
+  await last.as('ada');
+  const ids = (): readonly string[] => [...new Set(idsOf(hook))];
+  await until(
+    async () => {
+      await clock.advance(1_000);
+      return ids().length === 5;
+    },
+    () => `5 events, got ${idsOf(hook).join()}`,
+  );
+  assert.equal(ids(), ['e1', 'e2', 'e3', 'e4', 'e5']);
+  await last.close();
+  await hook.close();
+});
