@@ -10,7 +10,7 @@ import { accessOf, type Compiled } from '../../core/registry/offers.ts';
 import { compileInput, compileOutput } from '../../core/schema/compile-schema.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
 import type { AuthorSchema, Infer, InferInput } from '../../core/schema/schema-types.ts';
-import { EVENT_NAME } from './event-wire.ts';
+import { EVENT_NAME, type Termination, typeGone } from './event-wire.ts';
 import type { Retention } from './topic-document.ts';
 
 /** An event, as `match` and `shape` receive it. Its data is frozen. */
@@ -170,8 +170,16 @@ function requires({ properties, required }: JsonObject, name: string): boolean {
   return isObject(properties) && Object.hasOwn(properties, name) && Array.isArray(required) && required.includes(name);
 }
 
+/** The reason for which the subscriptions to a type end, by its definition before and now; undefined if they go on. */
+export function endOfType(before: EventType, now: EventType | undefined): Termination | undefined {
+  if (!now) return typeGone(before.name);
+  if (isAdditive(before, now)) return undefined;
+  const message = `the schemas of the event type "${before.name}" have changed: subscribe again`;
+  return { failure: 'unsupported', message, data: { feature: 'event', reason: 'schema_changed' } };
+}
+
 /** True if what a type accepted and promised before, it accepts and promises still: new members, and fewer required arguments. */
-export function isAdditive(before: EventType, now: EventType): boolean {
+function isAdditive(before: EventType, now: EventType): boolean {
   return (
     hasAll(now.payloadSchema, before.payloadSchema) &&
     hasAll(now.inputSchema, before.inputSchema) &&

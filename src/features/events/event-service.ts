@@ -50,6 +50,7 @@ export class EventService implements RequestTarget {
       changed: () => {
         core.changes.send({ type: 'list changed', what: 'events' });
         this.streams.typesChanged();
+        this.webhooks.created?.subscriptions.typesChanged();
       },
     }).mailbox;
     this.#registry = registry;

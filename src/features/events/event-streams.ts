@@ -10,7 +10,7 @@ import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import { notifyAborted, respond } from '../../core/requests/active-request.ts';
 import type { Core } from '../../core/server/feature.ts';
 import type { EventPosition } from './event-cursor.ts';
-import { isAdditive } from './event-definition.ts';
+import { endOfType } from './event-definition.ts';
 import type { EventTopics } from './event-topics.ts';
 import { codesOf, EVENT_NOTICES, type EventsProfile, eventsError } from './event-wire.ts';
 import type { EventBatch, EventSubscription } from './subscription.ts';
@@ -129,15 +129,8 @@ export class EventStreams {
   /** Ends the streams of a type that is gone, or whose schemas no longer accept what they did. */
   typesChanged(): void {
     for (const stream of this.#open) {
-      const { type } = stream.subscription.known;
-      const now = this.#options.topics.known(stream.name)?.type;
-      if (!now)
-        this.#terminate(stream, eventsError('not found', stream.profile, 'this event type is gone', { kind: 'event' }));
-      else if (!isAdditive(type, now)) {
-        const data = { feature: 'event', reason: 'schema_changed' };
-        const message = 'the schemas of this event type have changed: subscribe again';
-        this.#terminate(stream, eventsError('unsupported', stream.profile, message, data));
-      }
+      const end = endOfType(stream.subscription.known.type, this.#options.topics.known(stream.name)?.type);
+      if (end) this.#terminate(stream, eventsError(end.failure, stream.profile, end.message, end.data));
     }
   }
 

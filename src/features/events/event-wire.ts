@@ -57,6 +57,18 @@ export function eventsError(
   return new ProtocolError(eventsCode(failure, profile), message, data);
 }
 
+/** The reason for which the server ends a subscription, as its client learns it. */
+export interface Termination {
+  readonly failure: EventsFailure;
+  readonly message: string;
+  readonly data?: JsonObject | undefined;
+}
+
+/** The end of the subscriptions to a type that is no more. */
+export function typeGone(name: string): Termination {
+  return { failure: 'not found', message: `the event type "${name}" is gone`, data: { kind: 'event' } };
+}
+
 /** The notifications of a stream. */
 export const EVENT_NOTICES = {
   /** The subscription is active from this cursor; sent again after a gap. */

@@ -1,16 +1,9 @@
 /** The mailbox of the delivery of one subscription. Types only. */
 import type { JsonObject } from '../../../core/protocol/json.ts';
-import type { EventsFailure } from '../event-wire.ts';
+import type { Termination } from '../event-wire.ts';
 import type { TopicPage } from './delivered-topics.ts';
 import type { Verdict } from './delivery-attempts.ts';
 import type { StoredSubscription } from './subscription-record.ts';
-
-/** The reason for which the server ends a subscription, as its receiver learns it. */
-export interface Termination {
-  readonly failure: EventsFailure;
-  readonly message: string;
-  readonly data?: JsonObject | undefined;
-}
 
 export type DeliveryMail =
   /** It was created or read from the store. */

@@ -103,33 +103,6 @@ export function openSecrets(ring: KeyRing, { id, secrets }: StoredSubscription):
     : { current };
 }
 
-/** The same record with its members in one order: V8 keeps ten thousand records that were spread as hash tables of 500 bytes each. */
-export function compact(record: StoredSubscription): StoredSubscription {
-  return {
-    id: record.id,
-    principal: record.principal,
-    url: record.url,
-    name: record.name,
-    arguments: record.arguments,
-    profile: record.profile,
-    checked: record.checked,
-    secrets: record.secrets,
-    auth: record.auth,
-    state: record.state,
-    created: record.created,
-    until: record.until,
-    by: record.by,
-    epoch: record.epoch,
-    seq: record.seq,
-    gap: record.gap,
-    failures: record.failures,
-    failedSince: record.failedSince,
-    lastError: record.lastError,
-    lastDeliveryAt: record.lastDeliveryAt,
-    dead: record.dead,
-  };
-}
-
 /** The writes that store a subscription. */
 export function writesOfSubscription(record: StoredSubscription, keptMs: number): readonly [Write, Write] {
   const { id, name, principal, state, created, until } = record;

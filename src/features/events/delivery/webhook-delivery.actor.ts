@@ -15,12 +15,13 @@ import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import type { JsonObject } from '../../../core/protocol/json.ts';
 import type { Core } from '../../../core/server/feature.ts';
 import type { EventMatcher } from '../event-topics.ts';
+import type { Termination } from '../event-wire.ts';
 import type { FailureCategory } from './callback-sender.ts';
 import type { DeliveredTopics, TopicEvent, TopicPage } from './delivered-topics.ts';
 import { ATTEMPTS_MS, delayAfterFailure, jittered, PROBE_MS, type Verdict } from './delivery-attempts.ts';
-import type { DeliveryItem, DeliveryMail, Termination } from './delivery-messages.ts';
+import type { DeliveryItem, DeliveryMail } from './delivery-messages.ts';
 import type { RestingSubscription, Selected } from './resting-subscriptions.ts';
-import { compact, type StoredSubscription } from './subscription-record.ts';
+import type { StoredSubscription } from './subscription-record.ts';
 import type { TopicFeed } from './topic-feed.ts';
 
 /** The parts that all deliveries of a server share. */
@@ -128,7 +129,7 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   readonly #host: DeliveryHost;
   readonly #feed: TopicFeed;
   readonly #self: Mailbox<DeliveryMail>;
-  #kept: StoredSubscription;
+  #record: StoredSubscription;
   #state: ReturnType<typeof webhookSubscriptionMachine.at>;
   /** Every event up to this number was begun, or is not for it. */
   #position: number;
@@ -144,19 +145,11 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   constructor(host: DeliveryHost, record: StoredSubscription, self: Mailbox<DeliveryMail>, checkedAt: number) {
     this.#host = host;
     this.#feed = host.feedOf(record);
-    this.#kept = compact(record);
+    this.#record = record;
     this.#self = self;
     this.#state = webhookSubscriptionMachine.at(record.state);
     this.#position = record.seq;
     this.#checkedAt = checkedAt;
-  }
-
-  get #record(): StoredSubscription {
-    return this.#kept;
-  }
-
-  set #record(record: StoredSubscription) {
-    this.#kept = compact(record);
   }
 
   get id(): string {

@@ -7,16 +7,18 @@ import { isExcess, Quota, type Reservation } from '../../../core/kernel/quota.ts
 import { TimerQueue } from '../../../core/kernel/timer-queue.ts';
 import type { CellHolder } from '../../../core/messages/cell-holder.ts';
 import { isOfCells } from '../../../core/protocol/cell.ts';
+import type { EventType } from '../../../core/protocol/types.ts';
 import type { Core } from '../../../core/server/feature.ts';
 import { toText } from '../../../core/store/serialize.ts';
 import type { ActorRow, Write } from '../../../core/store/store.ts';
 import { EventCursors } from '../event-cursor.ts';
+import { endOfType } from '../event-definition.ts';
 import type { EventTopics } from '../event-topics.ts';
-import { eventsError } from '../event-wire.ts';
+import { eventsError, type Termination, typeGone } from '../event-wire.ts';
 import type { CallbackPosts } from './callback-posts.ts';
 import type { FailureCategory } from './callback-sender.ts';
 import type { Verdict } from './delivery-attempts.ts';
-import type { DeliveryItem, Termination } from './delivery-messages.ts';
+import type { DeliveryItem } from './delivery-messages.ts';
 import {
   type DeadEvent,
   idOfActor,
@@ -71,6 +73,9 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
   /** Those that were taken up and have not begun. */
   readonly #waiting: WebhookDelivery[] = [];
   #flushing: Timer | undefined;
+  /** The types of subscriptions as they were at the last look. */
+  readonly #types = new Map<string, EventType>();
+  #looking = false;
   /** The types that were gone at the last look. */
   #gone = new Set<string>();
   #sweep: Timer | undefined;
@@ -180,7 +185,9 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
 
   #hold(record: StoredSubscription, checkedAt: number): WebhookDelivery {
     const delivery = spawnDelivery(this, record, checkedAt);
-    const { id, principal } = record;
+    const { id, principal, name } = record;
+    const type = this.topics.known(name)?.type;
+    if (type && !this.#types.has(name)) this.#types.set(name, type);
     this.#live.set(id, delivery);
     const own = this.#ofPrincipal.get(principal);
     if (own instanceof Set) own.add(delivery);
@@ -429,7 +436,34 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     });
   }
 
-  /** Ends the subscriptions of types that are gone for two looks. */
+  /** Looks at the types at the end of the turn: one that is removed and registered again has changed. */
+  typesChanged(): void {
+    if (this.#looking) return;
+    this.#looking = true;
+    this.system.clock.soon(() => {
+      this.#looking = false;
+      this.#endChanged();
+    });
+  }
+
+  /** Ends the subscriptions of types that this process has had, and that are gone or have other schemas. */
+  #endChanged(): void {
+    const ends = new Map<string, Termination>();
+    for (const [name, before] of this.#types) {
+      const now = this.topics.known(name)?.type;
+      const end = endOfType(before, now);
+      if (end) ends.set(name, end);
+      if (now) this.#types.set(name, now);
+      else this.#types.delete(name);
+    }
+    if (ends.size === 0 || this.#stopped) return;
+    for (const delivery of [...this.#live.values()]) {
+      const reason = ends.get(delivery.name);
+      if (reason) delivery.mailbox.send({ type: 'end', how: 'terminate', reason });
+    }
+  }
+
+  /** Ends the subscriptions of types that are gone for two looks: this process may not have registered them yet. */
   #endGone(): void {
     const gone = new Set<string>();
     for (const delivery of [...this.#live.values()]) {
@@ -437,12 +471,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
       if (this.topics.known(name)) continue;
       gone.add(name);
       if (!this.#gone.has(name)) continue;
-      const reason = {
-        failure: 'not found',
-        message: `the event type "${name}" is gone`,
-        data: { kind: 'event' },
-      } as const;
-      delivery.mailbox.send({ type: 'end', how: 'terminate', reason });
+      delivery.mailbox.send({ type: 'end', how: 'terminate', reason: typeGone(name) });
     }
     this.#gone = gone;
   }
