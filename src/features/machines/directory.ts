@@ -23,10 +23,10 @@ const MOST_EXAMINED = 16;
 /** Milliseconds until an instance that could not be persisted is activated again. */
 const RETRY_MS = 1_000;
 /**
- * Maximum number of instances that are loaded at once without a call, when thousands of timers are due: with all of them
- * half done in memory the first would fire last, and calls would wait for all of them.
+ * Maximum number of instances that are loaded at once without a call, and whose timers are firing, when thousands of timers are
+ * due: with all of them half done in memory the first would fire last, and calls would wait for all of them.
  */
-const MOST_ACTIVATING = 256;
+const MOST_ACTIVATING = 512;
 /** Milliseconds between two sweeps for expired handles. */
 const EXPIRY_MS = 60_000;
 
@@ -60,7 +60,7 @@ export class HandleDirectory implements InstanceDirectory {
   /** The handles to activate without a call, in order; those before `#nextToActivate` have had their turn. */
   #toActivate: string[] = [];
   #nextToActivate = 0;
-  /** Number of instances that are being loaded without a call. */
+  /** Number of instances that are being loaded without a call, or whose timers are due. */
   #activating = 0;
   /** The next check for expired handles. */
   #expiry: Timer | undefined;
@@ -438,21 +438,31 @@ export class HandleDirectory implements InstanceDirectory {
         return;
       }
       this.#nextToActivate += 1;
-      const loaded = this.#wake(id);
-      if (!loaded) continue;
+      const instance = this.#toWake(id);
+      const loaded = instance?.wake();
+      if (!instance || !loaded) continue;
       this.#activating += 1;
-      void loaded.then(() => {
-        this.#activating -= 1;
-        this.#activateNext();
-      });
+      void loaded
+        .then(() => instance.caughtUp())
+        .then(() => {
+          this.#activating -= 1;
+          // Of thousands that a timer has woken, none stays in memory to wait for its next one.
+          if (
+            this.#toActivate.length > MOST_ACTIVATING &&
+            instance.idle &&
+            this.#loaded.get(instance.entry) === instance
+          )
+            this.#hibernate(instance);
+          this.#activateNext();
+        });
     }
   }
 
-  #wake(id: string): Promise<void> | undefined {
+  #toWake(id: string): Instance | undefined {
     const entry = this.#entries.get(id);
     // A machine that is not offered now may be offered later. Its instances are then activated.
     if (!entry || this.#phase === 'stopped' || !this.#host.machines.get(entry.name) || this.#isExpired(entry)) return;
-    return this.instanceOf(entry).wake();
+    return this.instanceOf(entry);
   }
 
   /** Marks an instance as just used. If too many are in memory, the least recently used idle ones hibernate. */

@@ -73,7 +73,22 @@ export class Instance implements TurnLoopOwner {
   /** True if it may hibernate: it has no work and no queued call. */
   get idle(): boolean {
     if (!this.life.can('rest') || this.#interactiveCalls > 0 || this.#mail.size > 0) return false;
-    return this.entry.status !== 'active' || !this.#turns.activation?.atWork;
+    const { activation } = this.#turns;
+    return this.entry.status !== 'active' || !(activation?.atWork || this.isDue);
+  }
+
+  /** True if one of its timers is due, and has not fired yet. */
+  get isDue(): boolean {
+    const { wakeAt } = this;
+    return wakeAt !== undefined && wakeAt <= this.#host.date();
+  }
+
+  /** Resolves when the timers that were due when it was loaded have fired, and what follows is durable. */
+  async caughtUp(): Promise<void> {
+    if (!this.isDue) return;
+    // After the timers of the machine, which began to run before this one.
+    await new Promise<void>((resolve) => void this.#host.clock.after(0, resolve));
+    await this.settled();
   }
 
   /** The time of its last activity, in milliseconds of the server's clock. */
@@ -196,7 +211,7 @@ export class Instance implements TurnLoopOwner {
     this.#turns.drop();
     this.#inspectable.closed();
     this.#host.directory.leftMemory(this.entry);
-    this.#mail.rejectAll(new Deactivating());
+    if (this.#mail.size > 0) this.#mail.rejectAll(new Deactivating());
     this.#turns.notifySettled();
     this.#host.inspection.gone(handleAddress(this.entry), why);
   }

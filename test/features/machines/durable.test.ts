@@ -236,6 +236,25 @@ test('an instance with an overdue delay and a later one is loaded once, and the 
   assert.is(loads, 1);
 });
 
+test('timers of more instances than may be in memory are due at once: each fires, and none hibernates before', async () => {
+  const count = 700;
+  const machine = setup({}).createMachine({
+    initial: 'waiting',
+    states: { waiting: { after: { 60000: 'over' } }, over: {} },
+  });
+  const limits = { maxAwakeHandles: 20, maxHandlesPerPrincipal: count };
+  const first = await stage([{ name: 'bell', machine, version: '1', events: [] }], { limits });
+  for (let n = 0; n < count; n += 1) await first.handles.create('bell', {}, ALICE);
+  const { handles, clock } = await first.again({ laterMs: 70_000 });
+  let changes = 0;
+  handles.onChange(() => {
+    changes += 1;
+  });
+  for (let turn = 0; turn < 20 && changes < count; turn += 1) await clock.advance(1);
+  assert.is(changes, count);
+  assert.equal(Object.keys(handles.hibernating().timers), []);
+});
+
 test('a delay wakes an instance that hibernates', async () => {
   const work = new Work();
   const { handles, clock, inspection } = await stage([orderKind(orderMachine(work.logic))]);
