@@ -1,4 +1,7 @@
-/** What handles cost: 100,000 of them in one process, durable events in a second, the time to wake (`--quick`: fewer; `--memory`: no disk). */
+/**
+ * What handles cost: 100,000 of them in one process, durable events in a second, the time to wake, and that of an event of an instance
+ * at rest beside a bare read and commit (`--quick`: fewer; `--memory`: no disk).
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,13 +18,19 @@ import { Handles } from '../src/features/machines/handles.ts';
 import { sqlite } from '../src/features/sqlite/sqlite.ts';
 
 const { values } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, memory: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    memory: { type: 'boolean', default: false },
+    only: { type: 'string' },
+  },
 });
 const { quick } = values;
 const HANDLES = quick ? 10_000 : 100_000;
 const EVENTS = quick ? 20_000 : 200_000;
 /** Events on their way at once, each of a handle of its own. */
 const IN_FLIGHT = 512;
+/** Instances that are activated at once. */
+const ACTIVATED = 64;
 const CALLER = { principal: 'bench', ctx: undefined };
 
 const machine = setup({
@@ -49,10 +58,10 @@ function open(store: Store, limits: Partial<Limits>): Handles {
   return handles;
 }
 
-async function inParallel(times: number, run: (n: number) => Promise<unknown>): Promise<void> {
+async function inParallel(times: number, run: (n: number) => Promise<unknown>, width = IN_FLIGHT): Promise<void> {
   let next = 0;
   await Promise.all(
-    Array.from({ length: Math.min(IN_FLIGHT, times) }, async () => {
+    Array.from({ length: Math.min(width, times) }, async () => {
       while (next < times) {
         next += 1;
         await run(next - 1);
@@ -125,10 +134,58 @@ async function events(store: Store): Promise<void> {
   await handles.stop();
 }
 
+/** Activates instances at rest with an event each, and does only what the store must for that, in turns. */
+async function activations(store: Store): Promise<void> {
+  const handles = open(store, { maxAwakeHandles: 1 });
+  await handles.restore();
+  await handles.take(undefined);
+  const ids: string[] = [];
+  const count = quick ? 2_000 : 20_000;
+  await inParallel(count, async () => {
+    ids.push((await handles.create('counter', {}, CALLER)).handle);
+  });
+  const data = JSON.stringify({ state: 'counting', text: 'x'.repeat(300) });
+  const bare = async (n: number): Promise<void> => {
+    const actor = `handle/counter/${ids[n] ?? ''}`;
+    await store.load(actor);
+    await store.commit([{ type: 'snapshot', actor: `server/bare/${n}`, version: '1', data }]);
+  };
+  const ways = {
+    'an event of an instance at rest': (n: number) =>
+      handles.send('counter', ids[n] ?? '', { type: 'count', data: { by: 1 } }, CALLER),
+    'a bare read and commit': bare,
+  };
+  const times = new Map<string, number[]>();
+  const share = count / 10;
+  for (let turn = 0; turn < 10; turn += 1)
+    for (const [what, way] of Object.entries(ways)) {
+      const taken = times.get(what) ?? [];
+      times.set(what, taken);
+      await inParallel(
+        share,
+        async (n) => {
+          const start = performance.now();
+          await way(turn * share + n);
+          taken.push(performance.now() - start);
+        },
+        ACTIVATED,
+      );
+    }
+  for (const [what, taken] of times) {
+    taken.sort((a, b) => a - b);
+    process.stdout.write(
+      `${store.name}: ${what}, ${ACTIVATED} at once: p50 ${quantile(taken, 0.5)} ms, p99 ${quantile(taken, 0.99)} ms\n`,
+    );
+  }
+  await handles.stop();
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'troupe-handles-'));
 try {
   const host = { clock: systemClock, log: () => {} };
-  for (const run of [many, events]) {
+  const runs = { many, events, activations };
+  const chosen = values.only === undefined ? Object.values(runs) : [runs[values.only as keyof typeof runs]];
+  for (const run of chosen) {
     const inMemory = memoryStore();
     await run(inMemory);
     await inMemory.close();

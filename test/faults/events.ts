@@ -30,7 +30,7 @@ export const EVENTS: readonly BrokenBuild[] = [
     id: 'S-151',
     test: 'test/features/events/streams.test.ts',
     in: 'event-cursor.ts: EventCursors',
-    find: '[PURPOSE, principal, name, digest(args)]',
+    find: '[PURPOSE, this.#principal, this.#name, digest(this.#args)]',
     replace: '[PURPOSE]',
     why: 'a cursor opens for every subscriber',
   },

@@ -17,7 +17,7 @@ import { type AnyEventType, compileEvent, type EventImplementation, type EventSu
 import { EventError } from './event-error.ts';
 import { EVENT_ID, EVENTS_EXTENSION } from './event-wire.ts';
 import { PartCache } from './part-cache.ts';
-import { Topic, type TopicPage, topicId } from './topic.ts';
+import { Topic, type TopicPage } from './topic.ts';
 import { frozen, type TopicEvent } from './topic-document.ts';
 
 /** A registered event type. */
@@ -58,7 +58,7 @@ export class EventTopics {
   readonly #core: Core;
   readonly #shared: boolean;
   readonly #clock: Clock;
-  /** By the id of the topic, the longest unused first. */
+  /** By the name of the type and the value of its member `by`, on two lines; the longest unused first. */
   readonly #topics = new Map<string, Topic>();
   readonly #parts = new PartCache();
   readonly #implementations = new Map<number, EventImplementation>();
@@ -253,34 +253,34 @@ export class EventTopics {
   }
 
   #topic(name: string, by: string, { retain }: EventImplementation): Topic {
-    const id = topicId(name, by);
-    const found = this.#topics.get(id);
+    const key = `${name}\n${by}`;
+    const found = this.#topics.get(key);
     if (found) {
       found.retain = retain;
-      this.#topics.delete(id);
-      this.#topics.set(id, found);
+      this.#topics.delete(key);
+      this.#topics.set(key, found);
       return found;
     }
     const { store } = this.#core;
     const topic = new Topic({
       ...{ name, by, store, retain, clock: this.#clock, parts: this.#parts, shared: this.#shared, epoch: this.#epoch },
       admit: () => this.#admit(name),
-      committed: (_, committed) => {
+      committed: (topic, committed) => {
         for (const _ of committed) this.#emitted(name);
-        if (this.#shared) this.#core.changes.send({ type: 'resource updated', uri: newsUri(id) });
+        if (this.#shared) this.#core.changes.send({ type: 'resource updated', uri: newsUri(topic.id) });
       },
     });
-    this.#topics.set(id, topic);
+    this.#topics.set(key, topic);
     if (this.#topics.size > MAX_IDLE) this.#evict();
     return topic;
   }
 
   /** Those that nothing uses leave memory. */
   #evict(): void {
-    for (const [id, topic] of this.#topics) {
+    for (const [key, topic] of this.#topics) {
       if (this.#topics.size <= MAX_IDLE) return;
       if (topic.busy) continue;
-      this.#topics.delete(id);
+      this.#topics.delete(key);
     }
   }
 
