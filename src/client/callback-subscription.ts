@@ -65,6 +65,8 @@ const LONGEST_MS = 86_400_000;
 const UNCLEAR_MS = 60_000;
 const LEAST_MS = 1_000;
 const NOT_FOUND: ReadonlySet<number> = new Set([-32023, -32011]);
+/** The event type, or its method, is not there: while a server is deployed, that passes. */
+const MAY_RETURN: ReadonlySet<number> = new Set([...NOT_FOUND, -32601]);
 
 const ROWS: option.Rows<SubscribeOptions> = {
   url: option.needed(option.expected('a URL', (value) => URL.canParse(String(value)))),
@@ -231,10 +233,11 @@ export class CallbackSubscription {
   }
 
   #failed(error: Error): void {
-    if (error instanceof ErrorResponse && FINAL_CODES.has(error.code)) return this.#end(error);
+    const isOver = this.#endsAt !== undefined && this.#host.clock.now() >= this.#endsAt;
+    const code = error instanceof ErrorResponse ? error.code : 0;
+    if (FINAL_CODES.has(code) && (isOver || !MAY_RETURN.has(code))) return this.#end(error);
     this.#failures += 1;
     this.#later(delayAfter(BACK_OFF, Math.min(this.#failures, 10)));
-    const isOver = this.#endsAt !== undefined && this.#host.clock.now() >= this.#endsAt;
     this.#change(this.#id === '' || isOver ? 'lapsed' : 'failing', error);
   }
 

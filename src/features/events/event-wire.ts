@@ -1,6 +1,9 @@
 /**
  * Everything of events that is on the wire, in both profiles: the extension of SEP-3415 (`sep`), and the design sketch that clients
- * deployed before it follow (`sketch`).
+ * deployed before it follow (`sketch`). The codes are those of the draft at commit 5eb6862 of the PR; the SEP is final since November
+ * 2026 (modelcontextprotocol.io/extensions/events/overview), and its last text names each message, not the event, in `webhook-id`
+ * (changelog of @ai-sdk/mcp 2.0.105; TanStack/ai discussion 2038). The event's id is still sent there, because clients of the earlier
+ * drafts compare the two; the receiver of this package takes both.
  */
 import { ErrorCode, type ErrorCodeValue, ProtocolError } from '../../core/protocol/errors.ts';
 import { declaredExtension } from '../../core/protocol/extensions.ts';

@@ -48,6 +48,7 @@ export interface ReceiverOptions {
   /**
    * The secrets of the subscriptions that deliver here, at most 64; during a rotation the old and the new one. Or a function that
    * returns those of a subscription, whose id comes from a header that no signature covers: give each subscription a secret of its own.
+   * If it returns undefined, the subscription is not known yet, and the server delivers again; if it returns no secret, it is rejected.
    */
   readonly secrets:
     | ReceiverSecrets
@@ -295,10 +296,13 @@ class EventReceiver {
     return { status: 204 };
   }
 
+  /** @throws {Refusal} for a subscription that is not known yet */
   async #secrets(subscription: string | undefined): Promise<readonly Buffer[]> {
     const { secrets } = this.#options;
     const given = typeof secrets === 'function' ? await secrets(subscription) : secrets;
-    return [given ?? []]
+    // A delivery may overtake the answer to `events/subscribe` (SEP-3415, "Subscribe and delivery race").
+    if (given === undefined) throw new Refusal(AGAIN);
+    return [given]
       .flat()
       .slice(0, MAX_SECRETS)
       .flatMap((each) => readWebhookSecret(each) ?? []);

@@ -198,14 +198,15 @@ test('the first answer decides: an error rejects, of either profile, and leaves 
 });
 
 test('a refresh that is rejected for good ends the subscription; one whose endpoint fails is tried again', async () => {
-  for (const code of [-32024, -32012, -32602, -32601, -32023, -32014]) {
+  for (const code of [-32024, -32012, -32602, -32026, -32014]) {
     const stage = played([() => stage.grant(60_000), () => failure(code)]);
     await stage.subscription.begin();
     await stage.clock.advance(30_000);
     assert.equal([stage.subscription.state, stage.clock.timers], ['ended', 0], String(code));
     assert.match(stage.subscription.error?.message ?? '', String(code));
   }
-  for (const code of [-32027, -32015, -32025, -32013, -32603]) {
+  // A type that is not there may come back while its server is deployed.
+  for (const code of [-32027, -32015, -32025, -32013, -32603, -32601, -32023, -32011]) {
     const stage = played([() => stage.grant(60_000), () => failure(code), () => stage.grant(60_000)]);
     await stage.subscription.begin();
     await stage.clock.advance(30_000);
@@ -214,6 +215,15 @@ test('a refresh that is rejected for good ends the subscription; one whose endpo
     assert.is(stage.subscription.state, 'active');
     stage.close();
   }
+});
+
+test('a type that stays away ends the subscription with its grant', async () => {
+  const stage = played([() => stage.grant(60_000), () => failure(-32023)]);
+  await stage.subscription.begin();
+  await stage.clock.advance(59_000);
+  assert.is(stage.subscription.state, 'failing');
+  await stage.clock.advance(60_000);
+  assert.equal([stage.subscription.state, stage.clock.timers], ['ended', 0]);
 });
 
 test('a clock that is wrong causes no flood: a grant that seems to be over lasts a minute, and none lasts longer than the wish', async () => {
