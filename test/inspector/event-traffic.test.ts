@@ -113,8 +113,8 @@ test('R-98: a schedule that runs by hand says so to its handler, and its next da
   assert.equal(
     before.map(({ name, machine, dates, missed }) => [name, machine, dates, missed]),
     [
-      ['inventory', undefined, 'cron 30 4 * * * Europe/Lisbon', 'once'],
-      ['tidy', 'oven', 'cron 0 3 * * * Europe/Lisbon', 'once'],
+      ['inventory', undefined, '30 4 * * * Europe/Lisbon', 'once'],
+      ['tidy', 'oven', '0 3 * * * Europe/Lisbon', 'once'],
     ],
   );
   assert.is(await traffic.run({ schedule: 'inventory' }), 'runs "inventory"');

@@ -28,8 +28,8 @@ export function App() {
   }, []);
   const { actor, exchange, unseen, record } = selection.value;
   const nothing = [actor, exchange, unseen, record].every((chosen) => chosen === undefined);
-  // The overview has the width of the detail while nothing is selected.
-  const wide = nothing && tab.value === 'overview';
+  // Views with tables have the width of the detail while nothing is selected.
+  const wide = nothing && (tab.value === 'overview' || tab.value === 'events');
   // The view of the timeline has every row: the strip would be a second one.
   const strip = tab.value !== 'timeline';
   return (

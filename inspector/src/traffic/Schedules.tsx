@@ -104,7 +104,7 @@ function Next({ schedule: { next, running } }: { readonly schedule: ScheduleLine
       ) : (
         <Left until={until} />
       )}
-      <span class="cell-beside">{new Date(next).toISOString().slice(0, 16).replace('T', ' ')} UTC</span>
+      <span class="cell-beside">{new Date(next).toISOString().slice(5, 16).replace('T', ' ')} UTC</span>
     </>
   );
 }

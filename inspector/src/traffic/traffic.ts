@@ -13,7 +13,17 @@ const LOOK_MS = 2_000;
 /** Undefined before the first look. */
 export const traffic = signal<TrafficView | undefined>(undefined);
 
-export async function look(): Promise<void> {
+/** A look that has no answer yet: a slow server gets no second one. */
+let looking: Promise<void> | undefined;
+
+export function look(): Promise<void> {
+  looking ??= read().finally(() => {
+    looking = undefined;
+  });
+  return looking;
+}
+
+async function read(): Promise<void> {
   if (document.hidden) return;
   try {
     const response = await ask('api/traffic');

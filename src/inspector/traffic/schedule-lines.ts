@@ -116,9 +116,10 @@ function instancesOf(machine: string, inspection: Inspection): readonly string[]
     });
 }
 
-/** @example datesText('every 60000') // 'every 60 s' */
+/** @example datesText('every 60000') // 'every 1 min' */
 function datesText(pattern: string): string {
-  const [kind = '', number = ''] = pattern.split(' ');
+  const [kind = '', number = '', ...rest] = pattern.split(' ');
+  if (kind === 'cron') return [number, ...rest].join(' ');
   if (kind === 'every') return `every ${durationOf(Number(number))}`;
   return kind === 'at' ? `at ${isoOf(Number(number))}` : pattern;
 }
