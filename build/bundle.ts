@@ -77,6 +77,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
     'core/store/writes',
   ],
   events: ['features/events'],
+  forgetting: ['features/forgetting'],
   hooks: ['features/hooks', '../machines/hook-delivery'],
   http: ['core/http', 'core/requests/mirrored-headers'],
   inspection: [

@@ -160,6 +160,7 @@ export type {
 export { EventError, type EventFault } from './features/events/event-error.ts';
 export type { RegisteredEvent } from './features/events/event-topics.ts';
 export type { CallbackOptions, EventServerOptions } from './features/events/events-options.ts';
+export type { ForgottenData } from './features/forgetting/forgotten-data.ts';
 export type { AuditOptions } from './features/guard/audit/audit-options.ts';
 export type { AuditEvent, AuditQuery, AuditRecord } from './features/guard/audit/audit-record.ts';
 export type { CallLimits } from './features/guard/limits/call-limits.ts';

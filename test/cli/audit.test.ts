@@ -15,6 +15,7 @@ const record = (at: string, principal: string, element: string, more = {}): stri
 const EVE = '\x9b2J\u202eeve\x7f';
 const tree = new Tree({
   'audit.jsonl': `${record('2026-02-01T00:00:00.000Z', 'ada', 'tool refund')}${record('2026-02-02T00:00:00.000Z', 'bob', 'tool \u001b[31mrefund')}${record('2026-02-02T00:00:01.000Z', 'eve', 'tool look', { event: 'denied', client: EVE })}{"cut`,
+  'notes.txt': 'hello\n',
   'audit.jsonl.2026-01-31T00-00-00.000Z': record('2026-01-30T00:00:00.000Z', 'ada', 'tool look', { event: 'read' }),
 });
 
@@ -94,4 +95,16 @@ test('names what is wrong with its arguments', async () => {
     assert.is(code, 2);
     assert.match(err, `troupe audit: ${expected}`);
   }
+});
+
+test('a file without a record is an error, and options that no record matches are none', async () => {
+  const other = await run('notes.txt');
+  assert.equal([other.code, other.out], [1, '']);
+  assert.match(
+    other.err,
+    'notes.txt has no audit record: expected a file that createServer({ audit: { to: path } }) writes',
+  );
+  const none = await run('audit.jsonl', '--principal', 'nobody');
+  assert.equal([none.code, none.out], [0, '']);
+  assert.match(none.err, 'no record matches the options');
 });

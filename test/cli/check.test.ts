@@ -1,8 +1,11 @@
 /** `troupe check`: what it reports of tools, of an address and of package.json, for each directory, and its exit codes. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as listen } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { onlineFacts } from '../../src/cli/check/online-facts.ts';
 import { type StoreFinding, storeFindings } from '../../src/cli/check/store-checks.ts';
 import type { JsonObject } from '../../src/core/protocol/json.ts';
 import { createServer, http } from '../../src/index.ts';
@@ -116,4 +119,66 @@ export default server;`,
     'error (registry): package.json: description: it has 101 characters; at most 100',
     '1 thing to mend',
   ]);
+});
+
+test('each view has a content security policy, in either form, and other pages need none', () => {
+  const view = { uri: 'ui://shop/cart.html', name: 'cart', mimeType: 'text/html;profile=mcp-app' };
+  const of = (...resources: object[]) =>
+    found({}, ['openai'], { listing: { ...EMPTY, tools: [GOOD], resources: resources as never } }).map(
+      ({ subject }) => subject,
+    );
+  assert.equal(of(view), ['view ui://shop/cart.html']);
+  assert.equal(of({ ...view, _meta: { ui: { csp: {} } } }, { ...view, _meta: { 'openai/widgetCSP': {} } }), []);
+  assert.equal(of({ uri: 'file:///a.html', name: 'a', mimeType: 'text/html' }), []);
+});
+
+test('a server with events declares them in both places', () => {
+  const draft = { extensions: { 'io.modelcontextprotocol/events': {} } };
+  const of = (capabilities: JsonObject) =>
+    found({}, [], { listing: { ...EMPTY, tools: [GOOD], capabilities } }).map(({ message }) => message);
+  assert.equal(of({}), []);
+  assert.equal(of({ ...draft, events: {} }), []);
+  assert.match(of(draft)[0] ?? '', 'capabilities.events is not declared');
+  assert.match(of({ events: {} })[0] ?? '', 'capabilities.extensions["io.modelcontextprotocol/events"]');
+});
+
+test('a server of Troupe with a view and an event has no finding about them', async () => {
+  const server = createServer({ name: 'shop', version: '1.0.0' });
+  server.app('cart', { html: '<!doctype html>', csp: {} });
+  server.event('paid', { description: 'An order was paid.', payload: { type: 'object' } });
+  const { title, description, annotations } = GOOD;
+  server.tool('look', { title, description, annotations, app: 'cart' }, () => 'a');
+  const transport = http({ port: 0 });
+  await server.listen(transport);
+  const { out } = await troupe(['check', transport.url, '--for', 'openai', '--json']);
+  assert.equal(
+    JSON.parse(out).findings.map(({ subject }: StoreFinding) => subject),
+    ['address'],
+  );
+  await server.close();
+});
+
+test('with --online, a version that npm does not have and a domain without its challenge are found, and an answer that says nothing is a warning', async () => {
+  let status = 404;
+  const asked: string[] = [];
+  const web = listen((request, response) => {
+    asked.push(request.url ?? '');
+    response.writeHead(status).end(request.url?.startsWith('/.well-known') ? 'token-1' : '{"version":"1.0.0"}');
+  });
+  await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
+  const { port } = web.address() as AddressInfo;
+  const base = `http://127.0.0.1:${port}`;
+  const look = async () => {
+    const online = await onlineFacts({ ...PROJECT, name: '@ada/shop' }, new URL(`${base}/mcp`), base);
+    return found({}, [], { online }).map(({ level, directory }) => `${level} ${directory}`);
+  };
+  assert.equal(await look(), ['error registry', 'error openai']);
+  assert.equal(asked.sort(), ['/%40ada%2Fshop/1.0.0', '/.well-known/openai-apps-challenge']);
+  status = 200;
+  assert.equal(await look(), []);
+  status = 500;
+  assert.equal(await look(), ['warning registry', 'warning openai']);
+  await new Promise((resolve) => web.close(resolve));
+  assert.equal(await look(), ['warning registry', 'warning openai']);
+  assert.equal(await onlineFacts({ ...PROJECT, private: true }, undefined, base), {});
 });

@@ -21,6 +21,14 @@ export function newerNode(): Promise<string> {
   return found;
 }
 
+/** Why no other Node than this one is available, or undefined. */
+export const noOtherNode = isLinux ? undefined : 'npm has other versions of Node for linux-x64 only';
+
+/** The path of a Node of a line, such as 22: this one, or one from npm. @throws if npm cannot install it */
+export function nodeOf(line: string): Promise<string> {
+  return String(major) === line ? Promise.resolve(process.execPath) : install(line);
+}
+
 /** Why no Node 12 is available, or undefined. */
 export const noOldNode = isLinux ? undefined : 'npm has other versions of Node for linux-x64 only';
 

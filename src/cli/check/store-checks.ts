@@ -1,6 +1,7 @@
 /** The rules of the directories that list MCP servers: what their reviewers look at first, as far as a listing and package.json show it. Pure. */
 import { isObject, type JsonObject } from '../../core/protocol/json.ts';
 import type { ServerListing } from '../call/server-listing.ts';
+import type { OnlineFacts } from './online-facts.ts';
 
 /** A directory. */
 export type Directory = 'openai' | 'claude' | 'registry';
@@ -25,8 +26,11 @@ export interface StoreFacts {
   readonly readme: string | undefined;
   /** The address of the server, if it was reached over HTTP. */
   readonly url: URL | undefined;
+  /** Absent without --online. */
+  readonly online?: OnlineFacts | undefined;
 }
 
+const EVENTS = 'io.modelcontextprotocol/events';
 const LONGEST_TOOL = 64;
 const LONGEST_REGISTRY_NAME = 200;
 const LONGEST_REGISTRY_DESCRIPTION = 100;
@@ -48,7 +52,10 @@ export function storeFindings(facts: StoreFacts, chosen: readonly Directory[]): 
   };
   if (facts.listing.tools.length === 0) add('error', 'all', 'tools', 'the server lists none');
   for (const tool of facts.listing.tools) checkTool(tool, add);
+  checkViews(facts.listing, add);
+  checkEvents(facts.listing, add);
   checkPlace(facts, add);
+  if (facts.online) checkOnline(facts.online, add);
   if (facts.project) checkProject(facts.project, facts, add);
   return findings;
 }
@@ -89,6 +96,44 @@ function checkTool({ name, title, description, annotations = {} }: ServerListing
       subject,
       'it writes, and says destructiveHint: false. The reviewers of Claude want true for each write; by the protocol, false is right for a tool that only adds',
     );
+}
+
+/** The hosts of OpenAI load nothing that a view does not name, and reviewers want each view to say so itself. */
+function checkViews({ resources }: ServerListing, add: Add): void {
+  for (const { uri, mimeType = '', _meta: meta } of resources) {
+    if (!uri.startsWith('ui://') && !mimeType.startsWith('text/html;profile=mcp-app')) continue;
+    const ui = isObject(meta?.ui) ? meta.ui : {};
+    if (isObject(ui.csp) || isObject(meta?.['openai/widgetCSP'])) continue;
+    add(
+      'error',
+      'openai',
+      `view ${uri}`,
+      'it declares no content security policy. Set the option csp of the app: csp: {} for a view that loads nothing from elsewhere',
+    );
+  }
+}
+
+/** Clients of OpenAI read the older place, and those of SEP-3415 the extension. */
+function checkEvents({ capabilities }: ServerListing, add: Add): void {
+  const { events, extensions } = capabilities;
+  const isDraft = isObject(extensions) && isObject(extensions[EVENTS]);
+  if (isObject(events) === isDraft) return;
+  const missing = isDraft ? 'capabilities.events' : `capabilities.extensions["${EVENTS}"]`;
+  add('error', 'openai', 'events', `${missing} is not declared: some clients see no events`);
+}
+
+function checkOnline({ published, challenge }: OnlineFacts, add: Add): void {
+  if (published === 'no')
+    add('error', 'registry', 'package.json', 'npm does not have this version: publish it before it is listed');
+  if (challenge === 'no')
+    add(
+      'error',
+      'openai',
+      'address',
+      'the domain serves no token at /.well-known/openai-apps-challenge: OpenAI shows it when it verifies the domain',
+    );
+  if (isObject(published)) add('warning', 'registry', 'package.json', `its version at npm: ${published.unknown}`);
+  if (isObject(challenge)) add('warning', 'openai', 'address', `the challenge of the domain: ${challenge.unknown}`);
 }
 
 function checkPlace({ listing, url }: StoreFacts, add: Add): void {

@@ -48,6 +48,9 @@ ${STORE_HELP}
                          last minutes, hours or days (30m, 12h, 7d)
   --limit N              at most N records (1000)
   --json                 print each record as one line of JSON
+
+Exit codes: 0 records, or none that match; 1 there is no record at all; 2 wrong
+arguments.
 `;
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -69,6 +72,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const json = values.json !== undefined;
   try {
     const records = await read(file, values, query, io);
+    if (records.length === 0) return await nothing(file, values, io);
     return print(io, records.map((record) => (json ? visibleJson(record) : `${textOf(record)}\n`)).join(''));
   } catch (error) {
     if (error instanceof UsageError) throw error;
@@ -80,6 +84,21 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     say(`troupe audit: ${visibleLine(messageOf(error))}${hint}`);
     return 1;
   }
+}
+
+/** Says why no record is printed. A log without any record is likely to be another file than the one that was meant. */
+async function nothing(file: string | undefined, options: StoreOptions, io: CommandIo): Promise<ExitCode> {
+  const [any] = await read(file, options, { limit: 1 }, io);
+  if (any) {
+    say('troupe audit: no record matches the options');
+    return 0;
+  }
+  say(
+    file === undefined
+      ? "troupe audit: this store has no audit record. A server writes them with createServer({ audit: { to: 'store' } })"
+      : `troupe audit: ${visibleLine(file)} has no audit record: expected a file that createServer({ audit: { to: path } }) writes`,
+  );
+  return 1;
 }
 
 /** @throws {UsageError | StoreError} */

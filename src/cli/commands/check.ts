@@ -8,24 +8,28 @@ import { nearest } from '../../features/discovery/node-loader.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { listServer } from '../call/server-listing.ts';
+import { onlineFacts } from '../check/online-facts.ts';
 import { DIRECTORIES, type Directory, type StoreFinding, storeFindings } from '../check/store-checks.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { plural } from '../top/format.ts';
 import { print, UsageError } from '../usage.ts';
 
-const OPTIONS = { for: 'DIRECTORY…', json: '', header: "'NAME: VALUE'…", data: 'DIR', 'no-open': '' };
+const OPTIONS = { for: 'DIRECTORY…', json: '', online: '', header: "'NAME: VALUE'…", data: 'DIR', 'no-open': '' };
 
-const HELP = `Usage: troupe check TARGET [--for openai|claude|registry]… [--json]
-       troupe check [--for DIRECTORY]… [--json] -- COMMAND [ARGS…]
+const HELP = `Usage: troupe check TARGET [--for openai|claude|registry]… [--online] [--json]
+       troupe check [--for DIRECTORY]… [--online] [--json] -- COMMAND [ARGS…]
 
 Starts or connects to an MCP server, lists what it offers, and reports what the
-directories of MCP servers reject: annotations, titles, names, and for FILE or DIR
-the members of package.json and the README. Nothing is called.
+directories of MCP servers reject: annotations, titles, names, the policies of views,
+the capabilities of events, and for FILE or DIR the members of package.json and the
+README. Nothing is called.
 
 TARGET is a URL, FILE, DIR or SOCKET (see troupe call --help).
 
   --for DIRECTORY        openai, claude or registry; may be repeated; default: all
+  --online               also ask npm for the version of package.json, and the domain
+                         of URL for the challenge of OpenAI
   --json                 print one JSON document
   --header 'NAME: VALUE' send an HTTP header; may be repeated
   --data DIR             FILE or DIR: directory for its durable state; URL:
@@ -56,7 +60,10 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
       const manifest = path === undefined ? undefined : nearest('package.json', path);
       const project = manifest === undefined ? undefined : readProject(manifest);
       const readme = manifest === undefined ? undefined : readmeBeside(manifest);
-      const findings = storeFindings({ listing: await listServer(client), project, readme, url: target.url }, chosen);
+      const { url } = target;
+      const online =
+        values.online === undefined ? undefined : await onlineFacts(project, url, io.env.npm_config_registry);
+      const findings = storeFindings({ listing: await listServer(client), project, readme, url, online }, chosen);
       const errors = findings.filter(({ level }) => level === 'error').length;
       print(io, values.json === undefined ? textOf(findings) : `${writeExact({ errors, findings })}\n`);
       return errors === 0 ? 0 : 1;

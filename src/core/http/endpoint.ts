@@ -2,6 +2,7 @@
 
 import { durationOf } from '../kernel/duration.ts';
 import { Quota } from '../kernel/quota.ts';
+import { sha256 } from '../kernel/sha256.ts';
 import type { Denial } from '../kernel/telemetry/metrics.ts';
 import type { Auth } from '../messages/auth.ts';
 import { ErrorCode, type ErrorCodeValue } from '../protocol/errors.ts';
@@ -270,10 +271,15 @@ export class Endpoint implements RouteAnswers {
   }
 
   /** Serves a card, which a page of any site may read. */
-  #card({ method, response }: HttpRequest, { headers, body }: CardDocument): void {
+  #card(request: HttpRequest, { headers, body }: CardDocument): void {
+    const { method, response } = request;
     if (method === 'OPTIONS') return response.send(204, headers, undefined);
     if (method !== 'GET' && method !== 'HEAD') return response.send(405, { ...headers, allow: DOCUMENT_METHODS }, '');
-    response.send(200, headers, this.#open?.host.document(body));
+    const text = this.#open?.host.document(body) ?? '';
+    const etag = `"${sha256(text).slice(0, 22)}"`;
+    const known = (request.header('if-none-match') ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
+    const isKnown = known.includes(etag) || known.includes('*');
+    response.send(isKnown ? 304 : 200, { ...headers, etag }, isKnown ? undefined : text);
   }
 
   /** Serves a document of the authenticator, such as its metadata (RFC 9728 section 3). */

@@ -2,7 +2,7 @@
  * The card of a server over HTTP, and the catalogue that names it, for clients and registries that look for servers (SEP-2127, a draft).
  * Experimental: all names and paths of the draft are here.
  */
-import type { JsonObject } from '../protocol/json.ts';
+import { type JsonObject, shortened } from '../protocol/json.ts';
 import * as option from '../protocol/option-rows.ts';
 import { SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
 import type { Implementation } from '../protocol/types.ts';
@@ -17,23 +17,28 @@ export interface ServerCardOptions {
   readonly url?: string;
   /** The name: a domain backwards, a slash, and a name. Default: the host of `url` backwards, and the name of the server. */
   readonly name?: string;
-  /** The path of the catalogue. Default `/.well-known/mcp/catalog.json`; `false`: none. */
+  /** The path of the catalogue. Default `/.well-known/ai-catalog.json`; `false`: none. */
   readonly catalog?: string | false;
 }
 
-const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json';
+const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json';
 const CARD_TYPE = 'application/mcp-server-card+json';
 /** The path of a card, below that of its endpoint. */
 const CARD_PATH = '/server-card';
-const CATALOG_PATH = '/.well-known/mcp/catalog.json';
+const CATALOG_PATH = '/.well-known/ai-catalog.json';
+const CATALOG_TYPE = 'application/ai-catalog+json';
 const CATALOG_VERSION = '1.0';
 const NAME = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/;
 const LONGEST_NAME = 200;
+/** The longest title and description. */
+const LONGEST_TEXT = 100;
 
 /** A page of any site may read a card. */
 const OPEN: Headers = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'GET, HEAD',
+  'access-control-allow-headers': 'Content-Type, If-None-Match',
+  'access-control-expose-headers': 'ETag',
   'cache-control': 'public, max-age=3600',
   'x-content-type-options': 'nosniff',
 };
@@ -97,8 +102,8 @@ export function cardDocuments(place: CardPlace, info: Implementation): ReadonlyM
   const name = options.name ?? `${hostname.split('.').reverse().join('.')}/${own}`.slice(0, LONGEST_NAME);
   const { title, version, description = `The MCP server ${info.name}.`, websiteUrl, icons } = info;
   const body: JsonObject = {
-    ...{ $schema: SCHEMA, name, version, description },
-    ...(title === undefined ? {} : { title }),
+    ...{ $schema: SCHEMA, name, version, description: shortened(description, LONGEST_TEXT - 1) },
+    ...(title === undefined ? {} : { title: shortened(title, LONGEST_TEXT - 1) }),
     ...(websiteUrl === undefined ? {} : { websiteUrl }),
     ...(icons === undefined ? {} : { icons: icons.map((icon) => ({ ...icon })) }),
     remotes: [{ type: 'streamable-http', url, supportedProtocolVersions: [...SUPPORTED_REVISIONS] }],
@@ -108,11 +113,11 @@ export function cardDocuments(place: CardPlace, info: Implementation): ReadonlyM
   const documents = new Map([pathname, path].map((each) => [each.replace(/\/$/, '') + CARD_PATH, found]));
   if (options.catalog === false) return documents;
   const entry = {
-    ...{ identifier: `urn:air:${hostname}:${own}`, displayName: title ?? info.name, type: CARD_TYPE },
+    ...{ identifier: `urn:air:${hostname}:mcp:${own}`, type: CARD_TYPE },
     url: url.replace(/\/$/, '') + CARD_PATH,
   };
   return documents.set(options.catalog ?? CATALOG_PATH, {
-    headers: { ...OPEN, 'content-type': 'application/json' },
+    headers: { ...OPEN, 'content-type': CATALOG_TYPE },
     body: { specVersion: CATALOG_VERSION, entries: [entry] },
   });
 }

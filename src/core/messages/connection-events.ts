@@ -4,6 +4,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Auth } from './auth.ts';
 import type { LeavingCells } from './cell-holder.ts';
 import type { ClientFacts } from './client-facts.ts';
+import type { ForgottenPrincipal } from './forgotten-principal.ts';
 import type { Hop } from './hop-records.ts';
 import type { SessionStorage } from './session-storage.ts';
 
@@ -202,6 +203,8 @@ export interface ConnectionEvents {
   };
   /** Another process takes over these cells: the transports hibernate their sessions, and end their streams. */
   'cells.leaving': LeavingCells;
+  /** The server deletes the data of a principal. */
+  'principal.forgotten': ForgottenPrincipal;
   /** The core has nothing more to send: flush, then close. */
   'connection.end': { readonly connection: ConnectionId; readonly reason: string };
 }

@@ -82,6 +82,13 @@ export class OpenConnections {
     return eachInSlices(this.#clock, leaving, (connection) => connection.giveUp(reason));
   }
 
+  /** The connections of the sessions of a principal that outlive their connections. */
+  sessionsOf(principal: string): readonly ConnectionId[] {
+    return [...this.#connections].flatMap(([id, { client, movableSession }]) =>
+      movableSession !== undefined && client?.principal === principal ? [id] : [],
+    );
+  }
+
   /** Ends the requests in flight with a response, in slices, and sends nothing afterwards. */
   giveUp(reason: string): Promise<void> {
     return eachInSlices(this.#clock, this.#connections.values(), (connection) => connection.giveUp(reason));
@@ -122,6 +129,10 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
   bus.on('connection.unreadable', ({ connection, reason, bytes, head }) =>
     connections.get(connection)?.inbound.unreadable(reason, bytes, head),
   );
+  bus.on('principal.forgotten', ({ principal }) => {
+    for (const connection of connections.sessionsOf(principal))
+      bus.emit('connection.end', { connection, reason: 'the data of its principal is deleted' });
+  });
   bus.on('connection.left', ({ connection, exchange }) => connections.get(connection)?.exchangeClosed(exchange));
   bus.on('connection.slow', ({ connection, reader = 'connection' }) => connections.get(connection)?.slow(reader));
   bus.on('connection.drained', ({ connection, reader = 'connection' }) => connections.get(connection)?.drained(reader));

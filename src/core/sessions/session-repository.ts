@@ -198,6 +198,12 @@ export class SessionRepository implements CellHolder {
     }
   }
 
+  /** Ends the dormant sessions of a principal. Resolves when the writes of those that ended before are durable. */
+  async forget(principal: string): Promise<void> {
+    for (const dormant of [...this.#dormant.values()]) if (dormant.row.principal === principal) this.#end(dormant);
+    await Promise.all(this.#settling);
+  }
+
   /** Resolves when the sessions' writes are durable, as far as possible. Stores nothing afterwards. */
   async close(): Promise<void> {
     this.#pruning?.cancel();

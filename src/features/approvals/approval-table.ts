@@ -356,6 +356,18 @@ export class ApprovalTable implements Approvals {
     core.system.log('info', `approvals: ${this.#actors.size} are open`, { event: 'store' });
   }
 
+  /** Withdraws the open approvals of a principal, whose calls end with that. The caller deletes their rows. */
+  async forget(principal: string): Promise<void> {
+    for (const row of await this.#rows({ principal })) {
+      const id = idOf(row.id) ?? '';
+      if (isOpenRow(row)) await this.end(id, 'withdraw', 'the data of its caller is deleted').catch(() => undefined);
+      this.#actors.get(id)?.stop('the data of its caller is deleted');
+      this.#actors.delete(id);
+      this.#ages.delete(id);
+      this.#memory?.free(id);
+    }
+  }
+
   /** The store closes. Approvals stay in it. */
   stop(): void {
     for (const actor of this.#actors.values()) actor.stop('the server stops');

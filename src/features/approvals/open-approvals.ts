@@ -26,6 +26,7 @@ export function openApprovalTable(core: Core): ApprovalTable {
     audit: core.service(audit)?.mailbox,
     shared: core.service(cluster).shared,
   });
+  core.bus.on('principal.forgotten', ({ principal, settling }) => void settling.push(table.forget(principal)));
   metrics.gauge('troupe.approvals.open', '{approval}', 'Approvals that wait for people.', () => table.open);
   metrics.gauge('troupe.approvals.oldest', 's', 'Age of the oldest open approval at this node.', () => table.oldest);
   return table;

@@ -138,7 +138,8 @@ export function uiOfPage({ csp, permissions = [], prefersBorder = true }: AppLoo
     return given && given.length > 0 ? [[member, [...given]] as const] : [];
   });
   return {
-    ...(origins.length > 0 ? { csp: Object.fromEntries(origins) } : {}),
+    // An empty one says that the page loads nothing from elsewhere.
+    ...(csp === undefined ? {} : { csp: Object.fromEntries(origins) }),
     ...(permissions.length > 0 ? { permissions: Object.fromEntries(permissions.map((name) => [name, {}])) } : {}),
     prefersBorder,
   };

@@ -88,6 +88,7 @@ export class RequestLog {
       store,
       limits,
       actor: actorOf(id),
+      principal: request.client.principal,
       row: () => this.#row(id, 'open', expires()),
       // A task stores its call itself.
       call: () => (this.#lasting.has(id) ? undefined : toText({ tool: toolOf(request), ...callOf(request) })),
@@ -261,7 +262,9 @@ export class RequestLog {
 
   #row(id: string, status: string, expires: number) {
     const created = this.#options.system.clock.date();
-    return { id: actorOf(id), kind: 'question', name: STEPS, principal: '', status, created, expires } as const;
+    // So that all rows of a principal can be found (docs/adr/0092-forgetting.md).
+    const principal = this.#records.get(id)?.principal ?? '';
+    return { id: actorOf(id), kind: 'question', name: STEPS, principal, status, created, expires } as const;
   }
 }
 

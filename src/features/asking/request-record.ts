@@ -23,6 +23,7 @@ interface RequestRecordOptions {
   readonly store: Store;
   readonly limits: Pick<Limits, 'maxSteps' | 'maxStepsLength'>;
   readonly actor: string;
+  readonly principal: string;
   /** Returns the row of its actor. */
   row(): ActorRow;
   /** Returns the data to run the request again; undefined if it is stored elsewhere. */
@@ -108,6 +109,11 @@ export class RequestRecord implements RequestStorage {
   static async call(store: Store, actor: string): Promise<JsonValue | undefined> {
     const [event] = await store.events(actor, CALL, 0, 1);
     return event && fromText(event.data, `${actor}, its call`);
+  }
+
+  /** The principal of its caller. */
+  get principal(): string {
+    return this.#options.principal;
   }
 
   get key(): string {

@@ -272,6 +272,16 @@ export class HandleDirectory implements InstanceDirectory {
     listeners.expired(entry, date());
   }
 
+  /** Removes the instances of a principal. The caller deletes their rows in the store. */
+  forget(principal: string): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.principal !== principal) continue;
+      this.#loaded.get(entry)?.erase();
+      this.remove(entry);
+      this.#host.listeners.expired(entry, this.#host.date());
+    }
+  }
+
   /**
    * Removes an instance that has ended, to make room for a new one of its key.
    *

@@ -4,6 +4,7 @@ import { isoOf, steadyDate, timersOf } from '../../core/kernel/clock.ts';
 import { durationOf } from '../../core/kernel/duration.ts';
 import type { Facts } from '../../core/kernel/inspection/records.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
+import type { ForgottenPrincipal } from '../../core/messages/forgotten-principal.ts';
 import { ownCalls } from '../../core/messages/node-calls.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { isJsonObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
@@ -574,6 +575,11 @@ export class Handles implements OwnInstances {
       ...(scheduled === 0 ? {} : { 'machines with schedules': scheduled }),
       ...(messages === undefined ? {} : { messages }),
     };
+  }
+
+  /** Removes the instances that belong to a principal from memory. Their running work begins no further step. */
+  forget({ principal }: Pick<ForgottenPrincipal, 'principal'>): void {
+    this.#directory.forget(principal);
   }
 
   /** Counts the hibernating handles and lists the addresses of some, for the inspector. */

@@ -200,9 +200,18 @@ export class Instance implements TurnLoopOwner {
 
   /** Leaves memory because another node owns it now. Work that does not heed its signal begins no step any more. */
   move(): void {
+    this.#leaveFor('another node takes it over');
+  }
+
+  /** Leaves memory because its data is deleted. */
+  erase(): void {
+    this.#leaveFor('the data of its owner is deleted');
+  }
+
+  #leaveFor(why: string): void {
     const { activation } = this.#turns;
     if (activation) activation.movedAway = true;
-    this.leave('another node takes it over');
+    this.leave(why);
   }
 
   #leaveMemory(why: string): void {

@@ -50,6 +50,7 @@ export const machines: Feature<MachinesService> = {
         'topic',
         topicMail(() => core.service(events).topics),
       );
+      core.bus.on('principal.forgotten', (forgotten) => created.forget(forgotten));
       created.onChange(({ machine, handle, key, principal }) => {
         // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast. Those of a shared
         // instance say only that it has changed: its readers have roles.

@@ -8,6 +8,7 @@ import { cluster } from '../cluster/cluster.feature.ts';
 import { code } from '../code/code.feature.ts';
 import { durability } from '../durability/durability.feature.ts';
 import { events } from '../events/events.feature.ts';
+import { forgetting } from '../forgetting/forgetting.feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
 import { limits } from '../guard/limits/limits.feature.ts';
@@ -22,5 +23,5 @@ import { workers } from '../workers/workers.feature.ts';
 
 export const FEATURES: readonly Feature[] = [
   ...[cluster, workers, audit, state, asking, apps, skills, machines, tasks, events, limits, authorization, durability],
-  ...[approvals, middleware, code, mounts, schedules, hooks],
+  ...[approvals, middleware, code, mounts, schedules, hooks, forgetting],
 ];

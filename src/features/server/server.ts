@@ -63,6 +63,8 @@ import { type Discovered, type DiscoverOptions, discover } from '../discovery/di
 import type { EventData, EventOptions } from '../events/event-definition.ts';
 import type { RegisteredEvent } from '../events/event-topics.ts';
 import { events } from '../events/events.feature.ts';
+import { forgetting } from '../forgetting/forgetting.feature.ts';
+import type { ForgottenData } from '../forgetting/forgotten-data.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
 import type { AuditQuery, AuditRecord } from '../guard/audit/audit-record.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
@@ -665,6 +667,21 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
     if (!Number.isSafeInteger(limit) || limit < 1)
       throw new RangeError(`server.deadLetters: expected a whole number of at least 1, got ${describe(limit)}`);
     return (await this.#runtime.openStore()).deadLetters(limit);
+  }
+
+  /**
+   * Deletes the durable data of a principal in the whole cluster: its instances, tasks, questions, sessions, state, approvals,
+   * runs of scripts, subscriptions of webhooks, and recorded results. Idempotent. Take its access away first: what it calls
+   * afterwards is stored again. See docs/state.md, "Delete the data of a person".
+   *
+   * @returns how many of each were deleted
+   * @throws {TypeError} if the principal is empty, or `anonymous`
+   * @throws {StoreError} if the store failed: call it again
+   * @example const { instances, tasks } = await server.forget({ principal: 'ada' });
+   */
+  async forget({ principal }: { readonly principal: string }): Promise<ForgottenData> {
+    await this.#runtime.openStore();
+    return this.#service(forgetting).forget(principal);
   }
 
   /**

@@ -107,6 +107,12 @@ export class TaskRecords {
       );
   }
 
+  /** Deletes a task with the steps of its call, also those whose request states are then unknown. @throws {StoreError} */
+  erase({ id, identity }: TaskRecord): Promise<void> {
+    const { requestLog, store } = this.#options;
+    return store.commit([{ type: 'forget', actor: actorOfTask(id) }, requestLog.deletion(identity)]);
+  }
+
   /** Loads the stored tasks, oldest first. A task that cannot be read is omitted and logged. */
   async take(cells: readonly number[] | undefined): Promise<readonly StoredTask[]> {
     const { store, limits, system } = this.#options;

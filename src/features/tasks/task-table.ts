@@ -84,7 +84,8 @@ export class TaskTable {
   }
 }
 
-const OF_PRINCIPAL = 'principal ';
+/** The beginning of the owner of the tasks of a principal. */
+export const OF_PRINCIPAL = 'principal ';
 
 /**
  * Returns the owner of a task: its principal; if that is anonymous, its session; without a session, anyone with the id

@@ -24,6 +24,7 @@ export const tasks: Feature<TaskTable> = {
         records: store.durable ? new TaskRecords({ system, store, requestLog, limits }) : undefined,
         shared: core.service(cluster).shared,
       });
+      core.bus.on('principal.forgotten', (forgotten) => created.forget(forgotten));
       created.recoverBy(elements.registries.tools);
       return created;
     });

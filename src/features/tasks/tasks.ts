@@ -11,6 +11,7 @@ import type { Excess } from '../../core/kernel/quota.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { RecordedReply } from '../../core/messages/client-input.ts';
+import type { ForgottenPrincipal } from '../../core/messages/forgotten-principal.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { Capabilities } from '../../core/messages/offered-capabilities.ts';
 import type { RequestMail, RequestTarget } from '../../core/messages/request-messages.ts';
@@ -34,10 +35,10 @@ import { spawnTask } from './task.actor.ts';
 import type { StatusAtCrash } from './task-entry.ts';
 import { release, TaskEntry, type TaskReservation, type TaskServices } from './task-entry.ts';
 import { sharedTaskPage, taskPage } from './task-pages.ts';
-import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
+import { actorOfTask, expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 import { TaskRecovery } from './task-recovery.ts';
 import type { TaskSnapshot } from './task-snapshot.ts';
-import { ownerOf, type TaskTable } from './task-table.ts';
+import { OF_PRINCIPAL, ownerOf, type TaskTable } from './task-table.ts';
 
 interface TasksOptions {
   readonly system: ActorSystem;
@@ -243,6 +244,17 @@ export class Tasks implements RequestTarget, CellHolder {
       this.#serve(mail);
     } catch (error) {
       respond(request, { ok: false, error: wireErrorOf(this.#options.system, request.operation.method, error) });
+    }
+  }
+
+  /** Cancels and removes the tasks of a principal, with the recorded steps of their calls. */
+  forget({ principal, settling, ended }: ForgottenPrincipal): void {
+    const { records } = this.#options;
+    for (const entry of [...this.#table.of(OF_PRINCIPAL + principal)]) {
+      ended('task', actorOfTask(entry.record.id));
+      this.#table.remove(entry);
+      entry.forget('the data of its principal is deleted');
+      if (records) settling.push(records.erase(entry.record));
     }
   }
 

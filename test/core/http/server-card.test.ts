@@ -30,7 +30,7 @@ test('a card has the server and its address, never the tools, and the catalogue 
   assert.not.match(text, /secret_tool/);
   const { remotes, ...rest } = JSON.parse(text);
   assert.equal(rest, {
-    $schema: 'https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json',
+    $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
     ...{ name: 'com.example.mcp/shop', version: '1.2.0', description: 'Sells things.', title: 'The Shop' },
   });
   assert.equal(
@@ -38,10 +38,16 @@ test('a card has the server and its address, never the tools, and the catalogue 
     [1, 'streamable-http', 'https://mcp.example.com/mcp'],
   );
   assert.is(remotes[0].supportedProtocolVersions[0], '2026-07-28');
-  const catalog = JSON.parse(await (await get('/.well-known/mcp/catalog.json')).text());
+  const { etag } = card.headers;
+  const again = await get('/mcp/server-card', { 'if-none-match': `"other", W/${String(etag)}` });
+  assert.equal([again.status, again.headers.etag, await again.text()], [304, etag, '']);
+  assert.is((await get('/mcp/server-card', { 'if-none-match': '"other"' })).status, 200);
+  const catalogue = await get('/.well-known/ai-catalog.json');
+  assert.is(catalogue.headers['content-type'], 'application/ai-catalog+json');
+  const catalog = JSON.parse(await catalogue.text());
   assert.equal(catalog.entries, [
     {
-      ...{ identifier: 'urn:air:mcp.example.com:shop', displayName: 'The Shop' },
+      identifier: 'urn:air:mcp.example.com:mcp:shop',
       ...{ type: 'application/mcp-server-card+json', url: 'https://mcp.example.com/mcp/server-card' },
     },
   ]);
@@ -58,13 +64,13 @@ test('a card has the server and its address, never the tools, and the catalogue 
 
 test('the address of a card comes from options and never from a request, and a server without the option has none', async () => {
   const { server, get } = await serve({
-    card: { url: 'https://example.com/tools/mcp', name: 'com.example/tools', catalog: '/.well-known/ai-catalog.json' },
+    card: { url: 'https://example.com/tools/mcp', name: 'com.example/tools', catalog: '/.well-known/mcp/catalog.json' },
     allowedHosts: ['example.com', 'other.example.com'],
   });
   const card = JSON.parse(await (await get('/tools/mcp/server-card', { host: 'other.example.com' })).text());
   assert.equal([card.name, card.remotes[0].url], ['com.example/tools', 'https://example.com/tools/mcp']);
-  assert.is((await get('/.well-known/mcp/catalog.json')).status, 404);
-  assert.is((await get('/.well-known/ai-catalog.json')).status, 200);
+  assert.is((await get('/.well-known/ai-catalog.json')).status, 404);
+  assert.is((await get('/.well-known/mcp/catalog.json')).status, 200);
   await server.close();
   const none = await serve({});
   assert.is((await none.get('/mcp/server-card')).status, 404);

@@ -15,6 +15,7 @@ async function make() {
     store,
     limits: { maxSteps: 10, maxStepsLength: 1_000 },
     actor,
+    principal: 'ada',
     row: () => ({
       id: actor,
       kind: 'question',

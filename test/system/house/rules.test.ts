@@ -85,6 +85,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   discovery: ['machines', 'gateway'],
   durability: ['guard/audit'],
   events: ['cluster', 'guard/authorization'],
+  forgetting: ['cluster', 'guard/audit', 'machines', 'tasks'],
   'guard/audit': [],
   'guard/authorization': ['asking', 'events', 'tasks', 'guard/audit'],
   'guard/limits': ['guard/audit'],

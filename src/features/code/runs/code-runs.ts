@@ -374,6 +374,14 @@ export class CodeRuns implements CellHolder {
     }
   }
 
+  /** Lets go of the runs of a principal. The caller deletes their rows. */
+  forget(principal: string): void {
+    for (const { run, caller } of [...this.#live.values()])
+      if (caller.principal === principal)
+        run.actor.mailbox.send({ type: 'let go', reason: 'the data of its caller is deleted', how: 'discard' });
+    for (const [id, { caller }] of this.#ended) if (caller.principal === principal) this.#ended.delete(id);
+  }
+
   /** The server stops. With a durable store, the next process continues the runs. */
   stop(reason: string): void {
     const { durable } = this.#options.core.store;

@@ -36,6 +36,7 @@ export function openRuns(
     ...{ core, engine, settings, name: core.info.name },
     functionsOf: async (caller) => functionsOf(await listed(core, caller)),
   });
+  core.bus.on('principal.forgotten', ({ principal }) => runs.forget(principal));
   return {
     runs,
     stop(reason) {

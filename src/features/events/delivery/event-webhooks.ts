@@ -38,6 +38,10 @@ export class EventWebhooks implements CellHolder {
     const allowed: AllowedOrigins = new CallbackOrigins(allow);
     const posts = new CallbackPosts(core, allowed);
     this.subscriptions = new WebhookSubscriptions({ core, topics, posts, refusal: (record) => this.#refusal(record) });
+    core.bus.on(
+      'principal.forgotten',
+      ({ principal, settling }) => void settling.push(this.subscriptions.forget(principal)),
+    );
     this.#requests = new SubscribeRequests({ core, topics, posts, allowed, subscriptions: this.subscriptions });
   }
 

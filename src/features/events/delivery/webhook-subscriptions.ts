@@ -183,6 +183,11 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     delivery.mailbox.send({ type: 'end', how: 'unsubscribe', reason: undefined });
   }
 
+  /** Deletes the subscriptions of a principal. @throws {StoreError} */
+  async forget(principal: string): Promise<void> {
+    for (const delivery of [...this.#own(principal)]) await this.unsubscribe(delivery);
+  }
+
   #hold(record: StoredSubscription, checkedAt: number): WebhookDelivery {
     const delivery = spawnDelivery(this, record, checkedAt);
     const { id, principal, name } = record;
