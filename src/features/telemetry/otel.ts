@@ -20,7 +20,14 @@ import {
 import * as conventions from '../../core/kernel/telemetry/conventions.ts';
 import type { Instrument } from '../../core/kernel/telemetry/instruments.ts';
 import { DURATION_BOUNDS } from '../../core/kernel/telemetry/metrics.ts';
-import type { EndedSession, SeenQuestion, SeenRequest, Telemetry } from '../../core/kernel/telemetry/telemetry.ts';
+import type {
+  DeliverySpan,
+  EndedSession,
+  SeenDelivery,
+  SeenQuestion,
+  SeenRequest,
+  Telemetry,
+} from '../../core/kernel/telemetry/telemetry.ts';
 import type { InputRequest } from '../../core/messages/client-input.ts';
 import type { Ended, QuestionSpan, RequestSpan, TraceIds } from '../../core/messages/spans.ts';
 import { isObject } from '../../core/protocol/json.ts';
@@ -123,6 +130,22 @@ class Otel implements Telemetry {
         this.#recorded?.client?.record(seconds, { ...labels, ...conventions.errorAttributes(error) }, own);
       },
     };
+  }
+
+  deliver({ event, id, address, port, failures, traceparent }: SeenDelivery): DeliverySpan | undefined {
+    const { mode = 'spans' } = this.#options;
+    const attributes = {
+      ...{ 'http.request.method': 'POST', 'server.address': address, 'server.port': port },
+      ...{ 'troupe.event.name': event, 'troupe.event.id': id },
+      ...(failures === 0 ? {} : { 'http.request.resend_count': failures }),
+    };
+    // A trace of its own: one event may have thousands of deliveries, and the last one may be days later.
+    const begin = { kind: SpanKind.CLIENT, attributes, root: true };
+    const span = mode === 'spans' ? this.#tracing()?.startSpan(`POST ${event}`, begin) : undefined;
+    if (!span) return undefined;
+    const own = new OtelSpan(span, undefined, ({ error }) => finish(span, error, undefined));
+    if (traceparent !== undefined) own.link(traceparent);
+    return own;
   }
 
   session(ended: EndedSession): void {

@@ -8,10 +8,12 @@ import type { Clock } from '../clock.ts';
 import { TokenBucket } from '../token-bucket.ts';
 import type { Instrument } from './instruments.ts';
 import type {
+  DeliverySpan,
   Ended,
   EndedSession,
   QuestionSpan,
   RequestSpan,
+  SeenDelivery,
   SeenQuestion,
   SeenRequest,
   Telemetry,
@@ -67,6 +69,11 @@ export class GuardedTelemetry implements Telemetry {
       this.#failed(error);
       return undefined;
     }
+  }
+
+  deliver(delivery: SeenDelivery): DeliverySpan | undefined {
+    const span = guard(this.#failed, () => this.#telemetry.deliver?.(delivery));
+    return span && { end: (ended) => guard(this.#failed, () => span.end(ended)) };
   }
 
   session(ended: EndedSession): void {

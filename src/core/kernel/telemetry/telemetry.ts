@@ -45,6 +45,23 @@ export interface SeenQuestion extends Omit<Carrier, 'transport'> {
   readonly by: RequestSpan | undefined;
 }
 
+/** An attempt to deliver an event to a callback. */
+export interface SeenDelivery {
+  /** The name of its type, and its id. */
+  readonly event: string;
+  readonly id: string;
+  /** The host of the callback, without its port. Its path may be a secret. */
+  readonly address: string;
+  readonly port: number;
+  /** The attempts that have failed since its endpoint last accepted something. */
+  readonly failures: number;
+  /** The `traceparent` of what has emitted the event. */
+  readonly traceparent: string | undefined;
+}
+
+/** The span of a delivery. `error` of its end is the category of the failure. */
+export type DeliverySpan = Pick<RequestSpan, 'end'>;
+
 /** The end of a session. */
 export interface EndedSession extends Carrier {
   readonly seconds: number;
@@ -57,6 +74,8 @@ export interface Telemetry {
   begin(request: SeenRequest): RequestSpan | undefined;
   /** A question is sent to a client. @returns its span; undefined if it has none */
   ask(question: SeenQuestion): QuestionSpan | undefined;
+  /** An event is sent to a callback. @returns its span; undefined if it has none */
+  deliver?(delivery: SeenDelivery): DeliverySpan | undefined;
   /** A session has ended. */
   session(ended: EndedSession): void;
   /** Called once, with the server's metrics. @param reading must be called when the metrics are read */

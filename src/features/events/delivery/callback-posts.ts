@@ -1,11 +1,12 @@
 /** Signs and sends the POSTs of all subscriptions, within the bounds of hosts and principals, and finds out what the answers mean. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { readWebhookSecret, signWebhook } from '../../../core/kernel/standard-webhooks.ts';
+import type { SeenDelivery } from '../../../core/kernel/telemetry/telemetry.ts';
 import { isObject } from '../../../core/protocol/json.ts';
 import type { Core } from '../../../core/server/feature.ts';
 import { Attempts } from '../../../core/store/attempts.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';
-import type { AllowedOrigins } from './callback-address.ts';
+import { type AllowedOrigins, hostOf } from './callback-address.ts';
 import { CallbackFailed, CallbackSender, type FailureCategory } from './callback-sender.ts';
 import { type Verdict, verdictOf } from './delivery-attempts.ts';
 import { DeliverySlots } from './delivery-slots.ts';
@@ -24,6 +25,8 @@ const ENVELOPE_BYTES = 4_096;
 interface CallbackPost {
   readonly id: string;
   readonly body: string;
+  /** The `traceparent` of what has emitted its event. */
+  readonly trace?: string | undefined;
 }
 
 export class CallbackPosts {
@@ -44,7 +47,7 @@ export class CallbackPosts {
 
   /** Sends a body. Never rejects. */
   async send(record: StoredSubscription, post: CallbackPost): Promise<Verdict> {
-    const { log, clock } = this.#core.system;
+    const { log, clock, telemetry } = this.#core.system;
     const secrets = openSecrets(this.#core.keys.ring, record);
     if (!secrets) {
       log(
@@ -59,11 +62,15 @@ export class CallbackPosts {
     // A receiver may reject what is longer, and no attempt makes it shorter.
     const most = this.#core.limits.maxEventBytes + ENVELOPE_BYTES;
     if (Buffer.byteLength(post.body) > most) return { is: 'declined', category: 'http_4xx' };
+    const began = clock.now();
+    const span = telemetry?.deliver(seenDelivery(record, post));
     const verdict = await this.#post(record, secrets, post).then(
       (answer) => verdictOf(answer, clock.date()),
       (error: unknown): Verdict => ({ is: 'down', category: categoryOf(error) }),
     );
-    this.attempts.count(verdict.is === 'accepted' ? 'done' : verdict.category);
+    const failure = verdict.is === 'accepted' ? undefined : verdict.category;
+    span?.end({ error: failure, seconds: (clock.now() - began) / 1_000 });
+    this.attempts.count(failure ?? 'done');
     return verdict;
   }
 
@@ -131,6 +138,15 @@ export class CallbackPosts {
   close(): void {
     this.#sender.close();
   }
+}
+
+function seenDelivery(
+  { name, url: text, failures = 0 }: StoredSubscription,
+  { id, trace }: CallbackPost,
+): SeenDelivery {
+  const url = new URL(text);
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  return { event: name, id, address: hostOf(url), port, failures, traceparent: trace };
 }
 
 function categoryOf(error: unknown): FailureCategory {

@@ -37,6 +37,8 @@ export interface DeliveryItem {
   readonly id: string;
   /** The members of the body besides the cursor. */
   readonly body: JsonObject;
+  /** The `traceparent` of what has emitted the event. */
+  readonly trace?: string | undefined;
   status: 'new' | 'sending' | 'waiting';
   /** The attempts that its endpoint has rejected. */
   rejections: number;

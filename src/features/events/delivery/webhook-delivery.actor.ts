@@ -118,7 +118,7 @@ export function itemOf(
   if (data === undefined) return undefined;
   const meta = trace === undefined ? {} : { _meta: { traceparent: trace } };
   const body = { eventId: id, name, timestamp: isoOf(at), data, ...meta };
-  return { of: 'event', seq, id, body, status: 'new', rejections: 0 };
+  return { of: 'event', seq, id, body, trace, status: 'new', rejections: 0 };
 }
 
 export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscription {

@@ -249,10 +249,11 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     for (const delivery of this.#own(principal)) if (delivery.name === name && delivery.by === by) yield delivery;
   }
 
-  attempt(record: StoredSubscription, { id, body }: DeliveryItem, watermark: number): Promise<Verdict> {
+  attempt(record: StoredSubscription, { id, body, trace }: DeliveryItem, watermark: number): Promise<Verdict> {
     return this.#options.posts.send(record, {
       id,
       body: toText({ ...body, cursor: this.cursorOf(record, watermark) }),
+      trace,
     });
   }
 

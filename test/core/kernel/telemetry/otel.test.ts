@@ -36,6 +36,13 @@ import {
 } from '../../../../src/index.ts';
 import { connect, SimulatedClock } from '../../../../src/testing/testing.ts';
 import { ALL, accept, Modern } from '../../../features/asking/support.ts';
+import {
+  deliveryStage,
+  receiver,
+  SEP,
+  subscription,
+  untilDelivered,
+} from '../../../features/events/delivery/support.ts';
 import { startable } from '../../../harness/compiled.ts';
 import { suite } from '../../../harness/door.ts';
 import { inSession } from '../../../harness/memory.ts';
@@ -390,6 +397,44 @@ test('(G-13) sockets are named as their transport', async () => {
   await server.close();
   assert.is(spanOf('tools/call echo').attributes['network.transport'], 'unix');
   rmSync(directory, { recursive: true, force: true });
+});
+
+test('(G-13) each attempt to deliver an event has a span of its own trace, which links what has emitted it, without the path', async () => {
+  const hook = await receiver();
+  const { server, as, clock, close } = deliveryStage([hook.origin], { telemetry: otel() });
+  server.tool('note', {}, async (_, ctx) => {
+    await ctx.emit('note', { n: 1 }, { id: 'e1' });
+    return 'noted';
+  });
+  const ada = await as('ada');
+  await ada.modern('events/subscribe', subscription(hook.url), SEP);
+  hook.answer = () => 500;
+  await ada.modern('tools/call', { name: 'note', arguments: {} });
+  await untilDelivered(hook, 1);
+  hook.answer = () => 204;
+  await untilDelivered(hook, 2, clock, 500);
+  const call = spanOf('tools/call note');
+  const found = spans().filter(({ name }) => name === 'POST note');
+  const { port } = new URL(hook.url);
+  assert.equal(
+    found.map(({ kind, attributes }) => [kind, attributes]),
+    [{ 'error.type': 'http_5xx' }, { 'http.request.resend_count': 1 }].map((more) => [
+      SpanKind.CLIENT,
+      {
+        ...{ 'http.request.method': 'POST', 'server.address': '127.0.0.1', 'server.port': Number(port) },
+        ...{ 'troupe.event.name': 'note', 'troupe.event.id': 'e1', ...more },
+      },
+    ]),
+  );
+  for (const { parentSpanContext, links } of found) {
+    assert.is(parentSpanContext, undefined);
+    assert.equal(
+      links.map((link) => link.context.spanId),
+      [call.spanContext().spanId],
+    );
+  }
+  await close();
+  await hook.close();
 });
 
 test.full('(G-13) requests over stdio have spans with their transport', async () => {
