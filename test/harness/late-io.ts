@@ -47,6 +47,12 @@ if (LATE_MS > 0) {
     later(() => void emit.apply(this, given));
     return true;
   };
+  // With the exit of a thread, which is late, Node removes its listeners.
+  const { removeAllListeners } = Worker.prototype;
+  Worker.prototype.removeAllListeners = function (this: Worker, ...given: [(string | symbol)?]): Worker {
+    later(() => void removeAllListeners.apply(this, given));
+    return this;
+  };
   // The parser of an HTTP server reads the socket past its stream, unless another reader has the handle.
   const serve = net.Server.prototype.emit;
   net.Server.prototype.emit = function (this: net.Server, name: string | symbol, ...given: unknown[]): boolean {
