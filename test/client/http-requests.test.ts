@@ -7,7 +7,7 @@ import { character } from '../harness/character.ts';
 import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { times } from '../harness/scale.ts';
-import { until } from '../harness/wait.ts';
+import { until, untilPassed, whilePassing } from '../harness/wait.ts';
 import { clientError } from './fixture.ts';
 import { EVENTS, events, legacy, messageOf, resultOf, using } from './raw-peer.ts';
 
@@ -90,8 +90,7 @@ test('S-79 any id of an event is sent again as its bytes, or not at all', async 
             () => (outcome = 'done'),
             (error: Error) => (outcome = error.message),
           );
-          while (outcome === '') await clock.advance(200);
-          await call;
+          await whilePassing(clock, call, 200);
           const sent = server.requests.find(({ headers }) => headers['last-event-id'] !== undefined);
           if (sent === undefined) assert.match(outcome, 'ended before it was complete');
           else {
@@ -260,7 +259,7 @@ test('S-88 retry: 0, with a new event each time, resumes at most once in 200 ms'
     async (client) => {
       const call = clientError(client.call('add', {}, { timeoutMs: 60_000 }));
       const began = clock.now();
-      while (polls < 3) await clock.advance(1);
+      await untilPassed(clock, () => polls >= 3, 1);
       assert.ok(clock.now() - began >= 600, `${clock.now() - began} ms`);
       await clock.advance(60_000);
       assert.is((await call).reason, 'timed out');
@@ -506,7 +505,6 @@ test('a rejection whose body never ends is reported all the same', async () => {
   const server = await rawServer(() => Buffer.from(`${head}the begin`));
   const failed = clientError(connect({ url: `${server.url}/mcp` }, { clock, log: () => {} }));
   await until(() => server.requests.length > 0);
-  for (let at = 0; at < 30; at++) await clock.advance(100);
-  assert.is((await failed).reason, 'unauthorized');
+  assert.is((await whilePassing(clock, failed, 100)).reason, 'unauthorized');
   await server.close();
 });

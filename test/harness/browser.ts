@@ -1,8 +1,9 @@
 /** A headless Chromium for the tests of the page: found by the variable CHROMIUM, or on the PATH. */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
 import { type Suite, suite } from './door.ts';
+import { HANG_MS, until } from './wait.ts';
 
 /** The browser's program; undefined where there is none. */
 export const program = find();
@@ -108,7 +109,7 @@ export class Browsing {
   }
 
   #listen(page: Page): void {
-    page.setDefaultTimeout(30_000);
+    page.setDefaultTimeout(HANG_MS);
     page.on('pageerror', (error) => this.complaints.push(error.message));
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') this.complaints.push(message.text());
@@ -119,4 +120,29 @@ export class Browsing {
 /** A suite that needs a browser. */
 export function browserSuite(name: string): Suite {
   return suite(name, program === undefined ? 'no Chromium: set CHROMIUM, or install it' : undefined);
+}
+
+/**
+ * Waits until the text of an element matches: a page draws a change in a later frame.
+ *
+ * @param words what the text has, or a pattern of it
+ * @throws Error with the text, if it does not match within a minute
+ */
+export async function shows(element: Locator, words: string | RegExp): Promise<void> {
+  let text = '';
+  const looks = async (): Promise<boolean> => {
+    text = await element.innerText();
+    return typeof words === 'string' ? text.includes(words) : words.test(text);
+  };
+  await until(looks, () => `${words} in "${text}"`);
+}
+
+/** Waits until the page has so many of these elements. @throws Error with their number, if it does not within a minute */
+export async function counts(elements: Locator, expected: number, what = 'elements'): Promise<void> {
+  let found = 0;
+  const looks = async (): Promise<boolean> => {
+    found = await elements.count();
+    return found === expected;
+  };
+  await until(looks, () => `${what}: expected ${expected}, got ${found}`);
 }

@@ -67,8 +67,14 @@ interface Passing {
   advance(ms: number): Promise<void>;
 }
 
+/** Looks without a pause: what waits for no real input happens meanwhile. */
+const QUICK_LOOKS = 20;
+/** Looks for which the pause grows by a millisecond. A thousand looks take a minute. */
+const LOOKS_PER_MS = 8;
+
 /**
- * Lets the time of a test pass until a condition holds.
+ * Lets the time of a test pass until a condition holds. Real time passes, too: without it, minutes of that clock would pass while a
+ * socket, a disk or a process needs a millisecond, and end what waits for it.
  *
  * @param stepMs the time between two looks, in milliseconds of that clock
  * @throws Error if it does not hold after a thousand looks
@@ -81,5 +87,17 @@ export async function untilPassed(
   for (let look = 0; !(await holds()); look += 1) {
     if (look === 1_000) throw new Error(`waited ${1_000 * stepMs} ms of the clock for ${String(holds)}`);
     await clock.advance(stepMs);
+    if (look >= QUICK_LOOKS) await elapse(LOOK_MS + look / LOOKS_PER_MS, 'what comes from outside');
   }
+}
+
+/** Lets the time of a test pass until a promise settles, and resolves or rejects as it does. See {@link untilPassed}. */
+export async function whilePassing<T>(clock: Passing, work: Promise<T>, stepMs: number): Promise<T> {
+  let settled = false;
+  const end = (): void => {
+    settled = true;
+  };
+  work.then(end, end);
+  await untilPassed(clock, () => settled, stepMs);
+  return work;
 }

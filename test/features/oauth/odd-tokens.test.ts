@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { suite } from '../../harness/door.ts';
 import { jsonResponse, rawServer, response } from '../../harness/raw-server.ts';
+import { whilePassing } from '../../harness/wait.ts';
 import { guardedServer, RESOURCE } from './guarded-server.ts';
 
 const test = suite('odd tokens');
@@ -153,12 +154,7 @@ for (const status of [101, 199, 302, 600, 999])
     const token = await guarded.issuer.token({ audience: RESOURCE });
     // The clock of the test ends a fetch that settles by its time only.
     const first = guarded.bearer(token);
-    let settled = false;
-    void first.then(() => {
-      settled = true;
-    });
-    while (!settled) await guarded.clock.advance(100);
-    assert.is((await first).status, 503);
+    assert.is((await whilePassing(guarded.clock, first, 100)).status, 503);
     odd = false;
     await guarded.clock.advance(60_000);
     assert.is((await guarded.bearer(token)).status, 200);

@@ -8,7 +8,7 @@ import { Disk, type Process, start as startProcess } from '../../features/tasks/
 import { idOf, type Modern } from '../../features/tasks/support.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
-import { inTime, untilPassed } from '../../harness/wait.ts';
+import { elapse, inTime, untilPassed } from '../../harness/wait.ts';
 import { askingServer, type Era, FORM, speakLegacy } from './asking-server.ts';
 
 const test = suite('a gateway that restarts');
@@ -158,7 +158,7 @@ async function withTime<T>(processes: readonly Process[], work: Promise<T>): Pro
   ended.then(settle, settle);
   // What waits for minutes is not to take as many turns of a busy machine; what waits for a moment is not to be late.
   for (let step = 100; !done; step = Math.min(step * 1.01, 1_000)) {
-    await new Promise(setImmediate);
+    await elapse(5, 'what sockets bring');
     for (const { clock } of processes) await clock.advance(step);
   }
   return ended;

@@ -3,8 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
+import { until } from '../../harness/wait.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short } from './visit.ts';
 
@@ -35,15 +36,15 @@ test('an event is tried beside the actor, which does not notice, with the reason
   await page.fill('.suppose input', 'checkout');
   await page.getByRole('button', { name: 'Try', exact: true }).click();
   const said = page.locator('.supposed');
-  assert.match(await said.innerText(), /Not possible:.*filled/s);
+  await shows(said, /Not possible:.*filled/s);
   await page.fill('.suppose input', 'cancel');
   await page.getByRole('button', { name: 'Try', exact: true }).click();
   await page.locator('.supposed', { hasText: 'cancelled' }).waitFor();
-  assert.match(await said.innerText(), /cancel would lead to cancelled/);
+  await shows(said, /cancel would lead to cancelled/);
   await page.locator('.picture .look[data-path="cancelled"]').waitFor();
   assert.equal(await activeOf(page), ['cart']);
   assert.is(Object(Object(await tool(claude, 'order_get', { handle })).structuredContent).state, 'cart');
-  assert.is(await page.getByRole('button', { name: 'Send', exact: true }).count(), 0, 'this server only shows');
+  await counts(page.getByRole('button', { name: 'Send', exact: true }), 0, 'this server only shows');
   await page.close();
 });
 
@@ -134,7 +135,7 @@ test('a part of the timeline that is marked filters the wire, and a drag moves t
   await page.mouse.up();
   await page.keyboard.up('Shift');
   await page.locator('.filter .chip').waitFor();
-  assert.ok((await page.locator('.wire-row').count()) < all, 'fewer rows than before');
+  await until(async () => (await page.locator('.wire-row').count()) < all, 'fewer rows than before');
   await page.locator('.filter .chip').click();
   await page.mouse.move(from, y);
   await page.mouse.down();
@@ -157,10 +158,10 @@ test('the keys reach everything: filter, tree, tabs, help, theme', async () => {
   await page.keyboard.press('Home');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
-  assert.match(await page.locator('.node[aria-selected="true"]').innerText(), /claude-code/);
-  assert.match(await page.locator('.detail h2').first().innerText(), /claude-code/);
+  await shows(page.locator('.node[aria-selected="true"]'), /claude-code/);
+  await shows(page.locator('.detail h2').first(), /claude-code/);
   await page.keyboard.press('ArrowLeft');
-  assert.match(await page.locator('.node[aria-selected="true"]').innerText(), /clients/);
+  await shows(page.locator('.node[aria-selected="true"]'), /clients/);
   await page.keyboard.press('ArrowLeft');
   assert.is(await page.locator('.node[aria-selected="true"]').getAttribute('aria-expanded'), 'false');
   await page.keyboard.press('4');

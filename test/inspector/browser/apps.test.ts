@@ -5,7 +5,7 @@ import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../examples/order/order.ts';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 
 fullOnly('opens many pages; the quick test of the page is overview.test.ts');
@@ -76,7 +76,7 @@ test('opens a view, passes on what it does, and shows its messages and the conte
   const text = await messages.innerText();
   assert.match(text, /ui\/initialize[\s\S]*tool-result[\s\S]*update-model-context/);
   await page.getByText('by the user in the view').first().waitFor();
-  assert.match(await page.locator('.apps-text').first().innerText(), /^order \S+: cart/);
+  await shows(page.locator('.apps-text').first(), /^order \S+: cart/);
 
   await choice(page, 'theme').selectOption('dark');
   await view.locator('body[style*="dark"]').waitFor();

@@ -6,6 +6,7 @@ import type { TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
+import { until } from '../../harness/wait.ts';
 import { BREWERY_EVENTS, breweryMachine } from './big-machine.ts';
 import { join, tool } from './stage.ts';
 
@@ -61,24 +62,34 @@ async function isInView(page: Page, path: string): Promise<void> {
       state.bottom <= pane.bottom + 1
     );
   })()`;
-  while (!(await page.evaluate(inside))) await page.waitForTimeout(20);
+  await until(async () => Boolean(await page.evaluate(inside)), `the state ${path} in view`);
+}
+
+/** The least size at which a text is readable, in pixels. */
+const READABLE = 10.99;
+
+/** Waits until all texts of the chart are readable, or until one is not: the page draws a change in its next frame. */
+async function isReadable(page: Page, readable: boolean): Promise<void> {
+  await until(
+    async () => Math.min(...(await textSizes(page))) >= READABLE === readable,
+    `texts of the chart that are ${readable ? '' : 'not '}readable`,
+  );
 }
 
 test('text has at least 11 px at 1024×700, and the active states are in view', async () => {
   const page = await chart(1024, 700);
-  const sizes = await textSizes(page);
-  assert.ok(sizes.length > 40);
-  assert.ok(Math.min(...sizes) >= 10.99, String(Math.min(...sizes)));
+  await until(async () => (await textSizes(page)).length > 40, 'the texts of the chart');
+  await isReadable(page, true);
   await isInView(page, 'closed');
   for (const event of ['open', 'deliver', 'heat', 'drain', 'finish', 'alarm', 'inspect']) await send(event);
   await isInView(page, 'inspected');
-  assert.ok(Math.min(...(await textSizes(page))) >= 10.99);
+  await isReadable(page, true);
   // The whole picture on demand, and back.
   await page.click('.chart-tools button[aria-label="fit"]');
-  assert.ok(Math.min(...(await textSizes(page))) < 10.99);
+  await isReadable(page, false);
   await page.locator('.chart-pane').press('c');
   await isInView(page, 'inspected');
-  assert.ok(Math.min(...(await textSizes(page))) >= 10.99);
+  await isReadable(page, true);
   await page.close();
 });
 
@@ -92,7 +103,7 @@ test('panels collapse by button and key, give their room to the chart, and stay 
   await page.locator('.pane.actors').waitFor({ state: 'hidden' });
   await page.locator('.pane.detail').waitFor({ state: 'hidden' });
   await page.locator('.pane.strip').waitFor({ state: 'hidden' });
-  assert.ok((await widthOf()) > 1_000, `${before} to ${await widthOf()}`);
+  await until(async () => (await widthOf()) > 1_000, `a chart that is wider than ${before} px`);
   await page.reload();
   await page.waitForSelector('.status.live');
   assert.not.ok(await page.locator('.pane.actors').isVisible());

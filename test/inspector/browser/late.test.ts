@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { openRecording } from '../../../src/inspector/open-recording.ts';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { type Stage, stage, tool } from './stage.ts';
 import { choose, open, short } from './visit.ts';
@@ -36,16 +36,16 @@ test('a call from before is selected as itself, not as its table', async () => {
   const row = page.locator('.node', { hasText: 'count_stock' });
   await page.locator('.detail h2', { hasText: 'tools/call count_stock' }).waitFor();
   assert.is(await row.getAttribute('aria-selected'), 'true');
-  assert.is(await page.locator('.node[aria-selected=true]').count(), 1);
+  await counts(page.locator('.node[aria-selected=true]'), 1);
   await page.locator('.detail .waits', { hasText: /its result, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d/ }).waitFor();
-  assert.match(await page.locator('.detail').innerText(), /It arrived before the observation/);
+  await shows(page.locator('.detail'), /It arrived before the observation/);
 });
 
 test('the age of an actor is exact, and the time in its state is a lower bound', async () => {
   const order = short(shop.orders.Ada);
   await choose(page, order);
   await page.locator('.detail h2', { hasText: order }).waitFor();
-  assert.match(await page.locator('.detail .stands').innerText(), /for .* or longer/);
+  await shows(page.locator('.detail .stands'), /for .* or longer/);
   assert.not.match(await page.locator('.detail .facts', { hasText: 'age' }).innerText(), /or longer/);
 });
 
@@ -75,7 +75,7 @@ test('a recording is shown without a server, by the page of troupe open', async 
     await tab.locator('.status.recording').waitFor();
     await choose(tab, 'count_stock');
     await tab.locator('.detail .waits', { hasText: /its result, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d/ }).waitFor();
-    assert.is(await tab.getByText('back to the server').count(), 0);
+    await counts(tab.getByText('back to the server'), 0);
     const header = await tab.locator('.header').boundingBox();
     assert.is(header?.width, 1024, 'the header is as wide as the window');
   }

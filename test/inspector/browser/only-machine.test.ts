@@ -4,7 +4,7 @@ import { type OpenInspector, openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { activeOf } from './visit.ts';
 
@@ -51,7 +51,7 @@ test('an instance that has finished is marked in its final state, accepts no eve
   await page.goto(inspector.url);
   const node = page.locator('.node.handle', { hasText: finished.slice(0, 8) });
   await node.waitFor();
-  assert.match(await node.innerText(), 'returned');
+  await shows(node, 'returned');
   await page.waitForSelector('.waiting-table');
   assert.not.match(await page.locator('.waiting-table').innerText(), finished.slice(0, 8));
   await node.click();
@@ -60,7 +60,7 @@ test('an instance that has finished is marked in its final state, accepts no eve
   assert.equal(await activeOf(page), ['returned']);
   const detail = page.locator('.detail');
   await detail.getByText('It has finished').waitFor();
-  assert.is(await detail.getByRole('button', { name: 'Send', exact: true }).count(), 0);
+  await counts(detail.getByRole('button', { name: 'Send', exact: true }), 0);
   await page.close();
 });
 

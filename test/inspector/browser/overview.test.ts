@@ -3,7 +3,7 @@ import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
 import { join, type Stage, stage, tool } from './stage.ts';
 import { short } from './visit.ts';
 
@@ -36,17 +36,17 @@ test('the page opens with it: who waits, for what, for whom, until when and why,
   await question.getByText('the user of claude-code 2.1.4').waitFor();
   // The page requests the views of waiting actors: they have the deadline, and the handle that asks.
   await question.filter({ hasText: ada }).locator('.left-bar').waitFor();
-  assert.match(await question.innerText(), /confirming[\s\S]*order_checkout/);
-  assert.is(await question.count(), 1, 'the call and the handle wait for one thing');
+  await shows(question, /confirming[\s\S]*order_checkout/);
+  await counts(question, 1, 'the call and the handle wait for one thing');
   const refund = page.locator('.waiting-table tr', { hasText: 'Pay 42 € back for o-7?' });
-  assert.match(await refund.innerText(), /^refund\s+call/);
+  await shows(refund, /^refund\s+call/);
   const counting = page.locator('.waiting-table tr', { hasText: 'count_stock' });
   await counting.locator('[role=progressbar]').waitFor();
-  assert.match(await counting.innerText(), /\d+ of 40 · shelf \d+/);
+  await shows(counting, /\d+ of 40 · shelf \d+/);
 
   const added = page.locator('.calls-table tr', { hasText: 'order_add_item' }).first();
   await added.getByText(/^handle: .*, sku: coffee$/).waitFor();
-  assert.match(await added.innerText(), /claude-code[\s\S]*Invalid arguments for tool "order_add_item"/);
+  await shows(added, /claude-code[\s\S]*Invalid arguments for tool "order_add_item"/);
 
   const lefts = await page
     .locator('.waiting-table tr.busy time')
@@ -56,7 +56,7 @@ test('the page opens with it: who waits, for what, for whom, until when and why,
   assert.equal(deadlines, [...deadlines].sort(), 'the earliest deadline is first');
 
   const labels = page.locator('.failure-table tr', { hasText: 'print_label' });
-  assert.match(await labels.innerText(), /The printer is out of paper\.\s*× 3/);
+  await shows(labels, /The printer is out of paper\.\s*× 3/);
   await labels.click();
   await page.locator('.detail h2', { hasText: 'print_label' }).waitFor();
   await page.close();
@@ -84,7 +84,7 @@ test.full('the logo leads home, and the table is moved through with the keys', a
   const page = await browsing.page();
   await page.goto(shop.url);
   await page.waitForSelector('.waiting-table .row-button');
-  assert.is(await page.locator('.detail').count(), 0, 'the tables have the width of the page');
+  await counts(page.locator('.detail'), 0, 'the tables have the width of the page');
   await page.locator('.row-button').first().focus();
   await page.keyboard.press('ArrowDown');
   const name = await page.evaluate('document.activeElement.title');
@@ -93,10 +93,10 @@ test.full('the logo leads home, and the table is moved through with the keys', a
   assert.is(await page.locator('.row-button[aria-pressed=true]').first().getAttribute('title'), name);
   await page.keyboard.press('5');
   await page.waitForSelector('.view .timeline.full');
-  assert.is(await page.locator('.timeline').count(), 1, 'one timeline, not two');
+  await counts(page.locator('.timeline'), 1, 'one timeline, not two');
   await page.click('.logo');
   await page.waitForSelector('.overview');
-  assert.is(await page.locator('.detail').count(), 0);
+  await counts(page.locator('.detail'), 0);
   await page.close();
 });
 
@@ -104,7 +104,7 @@ test.full('emitters and tables of requests are folded away in the tree', async (
   const page = await browsing.page();
   await page.goto(shop.url);
   await page.waitForSelector('.node.session');
-  assert.is(await page.locator('.node.emitter, .node.requests:not(:has-text("goose"))').count(), 0);
+  await counts(page.locator('.node.emitter, .node.requests:not(:has-text("goose"))'), 0);
   await page.locator('.node.group', { hasText: 'internal' }).click();
   await page.locator('.node.emitter', { hasText: 'emitter · claude-code 2.1.4' }).waitFor();
   await page.locator('.node.requests', { hasText: 'in-flight requests · claude-code 2.1.4' }).waitFor();
@@ -127,14 +127,14 @@ test.full('the progress of a call is folded under it, in the messages and on the
   const fold = page.locator('.message-fold', { hasText: '+5' });
   await fold.waitFor();
   const progress = page.locator('.message', { hasText: 'notifications/progress' });
-  assert.is(await progress.count(), 0);
+  await counts(progress, 0);
   await fold.click();
   await progress.nth(4).waitFor();
   await page.locator('.message-fold').click();
   await progress.first().waitFor({ state: 'detached' });
   await page.click('#tab-wire');
   await page.locator('.wire-row', { hasText: 'count' }).locator('.notices', { hasText: '+5' }).waitFor();
-  assert.is(await page.locator('.wire-row', { hasText: 'notifications/progress' }).count(), 0);
+  await counts(page.locator('.wire-row', { hasText: 'notifications/progress' }), 0);
   await page.close();
   await inspector.close();
   await server.close();
@@ -183,7 +183,7 @@ test.full('the filter applies to both tables', async () => {
   await page.waitForSelector('.failure-table tr.failed');
   await page.fill('#filter', 'print_label');
   await page.locator('.waiting-table').waitFor({ state: 'detached' });
-  assert.is(await page.locator('.failure-table tr.failed').count(), 1);
+  await counts(page.locator('.failure-table tr.failed'), 1);
   await page.close();
 });
 
@@ -213,7 +213,7 @@ test.full('a client without a session that called before the page was opened is 
   const page = await browsing.page();
   await page.goto(inspector.url);
   await page.getByText('No client is connected.').waitFor();
-  assert.is(await page.locator('.tree .node', { hasText: 'clients' }).count(), 0);
+  await counts(page.locator('.tree .node', { hasText: 'clients' }), 0);
   await page.close();
   await goose.modern('tools/list', {}, { 'io.modelcontextprotocol/clientInfo': { name: 'goose', version: '1.4.0' } });
   const later = await browsing.page();
@@ -237,11 +237,11 @@ test.full(
       await page.getByText('No client is connected.').waitFor();
       if (control) {
         await page.getByRole('button', { name: 'all 14 tools, and all else on the Server tab' }).waitFor();
-        assert.is(await page.locator('.tools-to-call button:not(.link)').count(), 12);
+        await counts(page.locator('.tools-to-call button:not(.link)'), 12);
         await page.getByRole('button', { name: 'Tool 3', exact: true }).click();
         await page.getByRole('heading', { name: 'Tool 3' }).waitFor();
         await page.getByRole('button', { name: 'Call', exact: true }).waitFor();
-      } else assert.is(await page.locator('.tools-to-call').count(), 0);
+      } else await counts(page.locator('.tools-to-call'), 0);
       await page.close();
       await inspector.close();
     }

@@ -1,6 +1,6 @@
 /** The page in a real browser, against a real server with real clients: what it shows is what is. */
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short, takenOf } from './visit.ts';
@@ -70,7 +70,7 @@ test('the detail leads with what is waited for, for whom, until when and why', a
     /Waits for an answer to “Charge Katherine 9\?” from the user of claude-code 2\.1\.4, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d:\d\d/,
   );
   assert.match(sentence, /cause: elicitation\/create .*, started by tools\/call order_checkout/s);
-  assert.match(await page.locator('.waits > li').nth(1).innerText(), /Timer after patience fires → cancelled/);
+  await shows(page.locator('.waits > li').nth(1), /Timer after patience fires → cancelled/);
   claude.raw(JSON.stringify({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } }));
   await checkout;
   await page.waitForSelector('.picture .state.active[data-path="cart"]');
@@ -97,8 +97,8 @@ test('the cursor shows the state of an earlier time, and leaves the server alone
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.url()));
   for (let steps = 0; steps < 60 && (await activeOf(page))[0] !== 'cart'; steps += 1) await page.keyboard.press(',');
-  assert.match(await page.locator('.status').first().innerText(), /^at\s+\d\d:/);
-  assert.match(await page.locator('.detail .state-word').innerText(), /cart/);
+  await shows(page.locator('.status').first(), /^at\s+\d\d:/);
+  await shows(page.locator('.detail .state-word'), /cart/);
   const state = Object(await tool(claude, 'order_get', { handle })).structuredContent;
   assert.is(Object(state).state, 'cancelled');
   await page.keyboard.press('l');
@@ -121,7 +121,7 @@ test('a request and its answer are one row, and notifications stand under it', a
   counting.catch(() => {});
   const row = page.locator('.wire-row', { hasText: 'count_stock' }).last();
   await row.waitFor();
-  assert.match(await row.innerText(), /open/);
+  await shows(row, /open/);
   await row.locator('.notices').click();
   await page.locator('.wire-row.notice', { hasText: 'notifications/progress' }).first().waitFor();
   await page.fill('#filter', 'type:tools/call order_create');
@@ -132,7 +132,7 @@ test('a request and its answer are one row, and notifications stand under it', a
   const made = rows.nth(before);
   await made.waitFor();
   await made.click();
-  assert.match(await made.innerText(), /ms[\s\S]*ok/);
+  await shows(made, /ms[\s\S]*ok/);
   await page.locator('.detail', { hasText: handle }).waitFor();
   const detail = await page.locator('.detail').innerText();
   assert.match(detail, /served by/);

@@ -10,7 +10,7 @@ import * as assert from 'uvu/assert';
 import * as z from 'zod';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { openRecording } from '../../../src/inspector/open-recording.ts';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 
 fullOnly(
@@ -76,12 +76,12 @@ const linesOf = (page: Page) => page.locator('.script-code li');
 const hereOf = (page: Page): Promise<string> => page.locator('.script-code li.here').innerText();
 
 test('a script that waits shows its calls at their lines, and until when it sleeps', async () => {
-  assert.is(await first.locator('#tab-script').count(), 0, 'no script has run');
+  await counts(first.locator('#tab-script'), 0, 'no script has run');
   await client.modern('tools/call', { name: 'run_code', arguments: { code: CODE } });
   await first.click('#tab-script');
   await first.locator('.script .waits', { hasText: 'the end of sleep (call 5)' }).getByText('59:').waitFor();
   assert.equal(await first.locator('.script-calls tbody tr').count(), 5);
-  assert.match(await linesOf(first).nth(4).innerText(), /^5\s+await shop\.refund\(\{ id \}\);\s+2\s+3\s+4$/);
+  await shows(linesOf(first).nth(4), /^5\s+await shop\.refund\(\{ id \}\);\s+2\s+3\s+4$/);
   assert.match(await hereOf(first), /^11\s+await sleep[\s\S]*call 5 sleep\s+sleeps until \d/);
   const failed = first.locator('.script-calls tr', { hasText: 'threw' });
   assert.match(
@@ -89,7 +89,7 @@ test('a script that waits shows its calls at their lines, and until when it slee
     /^3\s+shop\.refund\s+\{"id":"A2"\}\s+threw\s+A2 was paid back before\.\s+5\s+/,
   );
   assert.is(await first.locator('.script-logs').innerText(), '3 orders\nA2 was paid back before.');
-  assert.match(await first.locator('.script-journal summary').innerText(), /Journal \d+ entries, by quickjs-wasi/);
+  await shows(first.locator('.script-journal summary'), /Journal \d+ entries, by quickjs-wasi/);
   assert.not.ok((await first.content()).includes('hunter2-zq7'));
   // Its call leads to it.
   await first.click('#tab-overview');
@@ -115,7 +115,7 @@ test('a script that has failed shows its error, and the reader chooses among the
   const runs = first.locator('.script-head select');
   await runs.selectOption({ index: 0 });
   await first.locator('.script .bad', { hasText: 'Error: no (line 1' }).waitFor();
-  assert.match(await first.locator('.script-head').innerText(), /failed/);
+  await shows(first.locator('.script-head'), /failed/);
   await runs.selectOption({ index: 1 });
   await first.locator('.script-code li.here', { hasText: 'await sleep' }).waitFor();
 });
@@ -135,7 +135,7 @@ test('the reader of a recording steps from result to result, and sees the line, 
   await page.keyboard.press('p');
   for (let at = 0; at < 8 && !(await steps.innerText()).startsWith('step 1 '); at += 1) await page.keyboard.press('p');
   await steps.getByText('step 1 of').waitFor();
-  assert.is(await page.locator('.script-code li.here').count(), 0, 'it has just begun');
+  await counts(page.locator('.script-code li.here'), 0, 'it has just begun');
   await page.keyboard.press('n');
   await page.locator('.script-code li.here', { hasText: /call 1 shop.list_orders\s*returned/ }).waitFor();
   assert.match(await hereOf(page), /^1\s[\s\S]*customer\s*ada[\s\S]*A1/);

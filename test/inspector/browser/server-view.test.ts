@@ -8,7 +8,7 @@ import { createServer, socket } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import everything from '../../../examples/everything/server.ts';
-import { Browsing, browserSuite, type Look } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, type Look, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 
 fullOnly('opens many pages; the quick test of the page is overview.test.ts');
@@ -53,7 +53,7 @@ test('shows the server, and each element with its schema, hints, and the JSON on
     /Everything[\s\S]*Tools[\s\S]*echo\s+Returns[\s\S]*Call any tool[\s\S]*listChanged[\s\S]*2026-07-28[\s\S]*\d+ limits/,
   );
   assert.not.match(about, 'maxInFlight', 'what a reader seldom asks for is closed');
-  assert.is(await page.locator('.offer-page img.offer-icon').count(), 1);
+  await counts(page.locator('.offer-page img.offer-icon'), 1);
   await page.locator('.limits-of > summary').click();
   await page.locator('.limits', { hasText: 'maxInFlight' }).waitFor();
   await page.locator('.offered .link', { hasText: 'list_primes' }).click();
@@ -69,7 +69,7 @@ test('shows the server, and each element with its schema, hints, and the JSON on
     /read-only[\s\S]*idempotent[\s\S]*closed world[\s\S]*sum\s+number\s+required/,
   );
   await find(page, 'test://cities/{country}/{city}');
-  assert.match(await page.locator('.offer-page').innerText(), /country[\s\S]*the server suggests values/);
+  await shows(page.locator('.offer-page'), /country[\s\S]*the server suggests values/);
   assert.equal(browsing.complaints, []);
   await page.close();
 });
@@ -99,7 +99,7 @@ test('an exported recording shows it, and says so if it contains none', async ()
   await exported.goto(`file://${file}.html`);
   await exported.click('#tab-server');
   await find(exported, 'resource_link');
-  assert.match(await exported.locator('.offer-page').innerText(), /Returns a pointer to a resource/);
+  await shows(exported.locator('.offer-page'), /Returns a pointer to a resource/);
   await exported.close();
   const hello = {
     type: 'hello',
@@ -143,10 +143,10 @@ test('a thousand tools, a schema that contains itself, and markup in names are s
   await find(page, 'tool_999');
   await find(page, 'hostile');
   assert.is(await page.locator('.offer-page h2').innerText(), markup);
-  assert.is(await page.locator('.offer-page img').count(), 0);
-  assert.match(await page.locator('.schema').innerText(), /contains itself/);
+  await counts(page.locator('.offer-page img'), 0);
+  await shows(page.locator('.schema'), /contains itself/);
   for (let level = 0; level < 4; level += 1) await page.locator('.schema-twist[aria-expanded="false"]').first().click();
-  assert.is(await page.locator('.schema-name', { hasText: 'next' }).count(), 5);
+  await counts(page.locator('.schema-name', { hasText: 'next' }), 5);
   await page.close();
   await server.close();
   assert.equal(browsing.complaints, []);
@@ -162,7 +162,7 @@ const result = (page: Page, text: string) => page.locator('.call', { hasText: te
 test('S-52 a page without control shows no button, and says which option brings them', async () => {
   const page = await openServer();
   await find(page, 'echo');
-  assert.is(await page.getByRole('button', { name: 'Call', exact: true }).count(), 0);
+  await counts(page.getByRole('button', { name: 'Call', exact: true }), 0);
   await page.locator('.note', { hasText: '--inspect-control' }).waitFor();
   await page.close();
 });

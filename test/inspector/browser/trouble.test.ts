@@ -3,7 +3,7 @@ import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import { assign, fromCallback, setup } from 'xstate';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { join, tool } from './stage.ts';
 
@@ -83,7 +83,7 @@ test('a server that is started again at the same place is taken up, and the page
   await openInspector(second, { port, token });
   await join(second, 'cursor', '1.9.0');
   await page.locator('.node.session', { hasText: 'cursor' }).waitFor();
-  assert.is(await page.locator('.node.session', { hasText: 'claude-code' }).count(), 0);
-  assert.match(await page.locator('.notice').innerText(), /restarted/);
+  await counts(page.locator('.node.session', { hasText: 'claude-code' }), 0);
+  await shows(page.locator('.notice'), /restarted/);
   await second.close();
 });

@@ -15,6 +15,8 @@ const MAY = [
   'test/harness/late-io.ts',
   'test/system/first-hour/shell.ts',
   'test/runner/',
+  // Everything in it is simulated.
+  'test/system/simulation/',
   'test/fixtures/',
   'test/faults/run.ts',
 ];
@@ -49,6 +51,16 @@ function isNow(node: Node): boolean {
   return nameOf(node.callee.object) === 'performance' && nameOf(node.callee.property) === 'now';
 }
 
+/** True for `clock.advance(…)`. */
+function isAdvance({ type, callee }: Node): boolean {
+  return (
+    type === 'CallExpression' &&
+    isNode(callee) &&
+    callee.type === 'MemberExpression' &&
+    nameOf(callee.property) === 'advance'
+  );
+}
+
 /** True for an expression with `performance.now()`. A function that measures has a result of its own. */
 function hasNow(node: Node): boolean {
   return !node.type.endsWith('FunctionExpression') && (isNow(node) || childrenOf(node).some(hasNow));
@@ -64,7 +76,7 @@ function isLeast({ operator, left, right }: Node, isTime: (node: Node) => boolea
 
 /** Each place of a file that trusts the clock, with its reason. */
 function trusting(text: string): readonly string[] {
-  if (!/setTimeout|performance\.now/.test(text)) return [];
+  if (!/setTimeout|performance\.now|\bwhile\b[^;]*\badvance\(/.test(text)) return [];
   const found: string[] = [];
   const times = new Set<string>();
   const tell = (node: Node, why: string): void =>
@@ -77,6 +89,8 @@ function trusting(text: string): readonly string[] {
     }
     if (node.type === 'CallExpression' && nameOf(node.callee) === 'setTimeout')
       tell(node, 'setTimeout: use until, inTime or elapse of test/harness/wait.ts');
+    if (node.type === 'WhileStatement' && some(node, isAdvance))
+      tell(node, 'a clock that races real input: use untilPassed or whilePassing of test/harness/wait.ts');
     if (node.type === 'ImportDeclaration' && isNode(node.source) && node.source.value === 'node:timers/promises')
       if (some(node, (child) => nameOf(child) === 'setTimeout')) tell(node, 'setTimeout of node:timers/promises');
     if (
@@ -102,12 +116,13 @@ test('tests sleep nowhere, and compare no duration', () => {
   assert.equal(found, []);
 });
 
-test('a sleep, a comparison of a duration, and one of its variable are found', () => {
+test('a sleep, a comparison of a duration or of its variable, and a loop of a clock are found', () => {
   const bad = [
     'await new Promise((resolve) => setTimeout(resolve, 20));',
     "import { setTimeout as sleep } from 'node:timers/promises';",
     'const began = performance.now(); assert.ok(performance.now() - began < 500);',
     'const began = performance.now(); const took = performance.now() - began; assert.ok(took < 500);',
+    'while (!socket.closed) await clock.advance(100);',
     'const end = performance.now() + 5_000; while (performance.now() < end) await turn();',
   ];
   for (const text of bad) assert.is(trusting(text).length > 0, true, text);

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { McpUiHostContext } from '@modelcontextprotocol/ext-apps/app-bridge';
 import * as assert from 'uvu/assert';
 import { GERMAN } from '../../../../examples/order/german.ts';
-import { Browsing, browserSuite } from '../../../harness/browser.ts';
+import { Browsing, browserSuite, counts } from '../../../harness/browser.ts';
 import { fullOnly } from '../../../harness/door.ts';
 import { assertFigure } from '../../../harness/pace.ts';
 import { SCALE } from '../../../harness/scale.ts';
@@ -80,7 +80,7 @@ test('shows the state, its data, its timers and its events, and makes no request
   const { view, requests, page } = await opened();
   assert.is(await view.locator('.state').textContent(), 'Cart');
   assert.is(await view.locator('li[aria-current=step]').textContent(), 'Cart');
-  assert.is(await view.locator('rect.now').count(), 1);
+  await counts(view.locator('rect.now'), 1);
   assert.equal(await view.locator('th').allTextContents(), ['Sku', 'Quantity']);
   assert.equal(await view.locator('td').allTextContents(), ['tea', '2', 'kettle', '1']);
   const buttons = view.locator('[aria-label=Actions] > .buttons button:visible');
@@ -137,8 +137,8 @@ test('a destructive event asks again, and Back returns to its button', async () 
   };
   await panel.getByLabel('Reason').press('Enter');
   await view.locator('.state', { hasText: 'Cancelled' }).waitFor();
-  assert.is(await view.getByRole('button').count(), 0);
-  assert.is(await view.locator('progress').count(), 0);
+  await counts(view.getByRole('button'), 0);
+  await counts(view.locator('progress'), 0);
   // The button with the focus has gone: the focus is on the state.
   assert.ok(await view.locator('.state').evaluate((state) => state.matches(':focus')));
   await page.close();
@@ -164,7 +164,7 @@ test('a question is answered in the view, and a half-filled form survives a chan
   };
   await question.getByRole('button', { name: 'Answer' }).click();
   await view.locator('.state', { hasText: 'Packing' }).waitFor();
-  assert.is(await question.count(), 0);
+  await counts(question, 0);
   const [{ name, arguments: args } = { name: '', arguments: {} }] = server.calls;
   assert.is(name, 'troupe_answer');
   assert.equal(args, {
@@ -227,7 +227,7 @@ test('texts of users and tools stay text, and no shape of data breaks the page',
     accepts: [evil],
   });
   await view.locator('.question').waitFor();
-  assert.is(await view.locator('img, article script').count(), 0);
+  await counts(view.locator('img, article script'), 0);
   assert.is(
     await view.locator('dt').first().textContent(),
     evil.charAt(0) +
@@ -340,7 +340,7 @@ test('a lost server shows at once, and so does its return; no error of a transpo
   server.change({});
   const note = view.locator('.note', { hasText: 'The connection is lost. This may be an earlier state.' });
   await note.waitFor();
-  assert.is(await view.getByRole('status').count(), 1);
+  await counts(view.getByRole('status'), 1);
   await view.getByRole('button', { name: 'Checkout' }).click();
   await view.getByRole('alert').filter({ hasText: 'There was no answer.' }).waitFor();
   assert.not.match((await view.locator('main').textContent()) ?? '', /ECONNREFUSED|fetch|MCP|-32/);
@@ -358,7 +358,7 @@ test('an instance that is gone shows at once, with its last data and without eve
   server.change({});
   await view.locator('.note', { hasText: 'This is no longer available.' }).waitFor();
   assert.equal(await view.getByRole('button').allTextContents(), ['Try again']);
-  assert.is(await view.locator('td').count(), 4);
+  await counts(view.locator('td'), 4);
   await page.close();
 });
 

@@ -7,7 +7,7 @@ import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../../examples/order/order.ts';
-import { Browsing, browserSuite } from '../../../harness/browser.ts';
+import { Browsing, browserSuite, counts } from '../../../harness/browser.ts';
 import { fullOnly } from '../../../harness/door.ts';
 import { openShop } from '../../../system/examples/order-shop.ts';
 import { type BrowserHost, openInHost } from './host.ts';
@@ -113,7 +113,7 @@ test('over HTTP (2026-07-28): fill, check out, agree in the view, and a delay in
     { handle },
     await other.callTool({ name: 'order_get', arguments: { handle } }),
   );
-  assert.is(await host.view.locator('.picture svg').count(), 1);
+  await counts(host.view.locator('.picture svg'), 1);
   await buy(host, PLAIN);
   for (const { view } of [host, second]) {
     await view.locator('.state', { hasText: 'Packing' }).waitFor();
@@ -122,7 +122,7 @@ test('over HTTP (2026-07-28): fill, check out, agree in the view, and a delay in
   await clock.advance(60_000);
   await host.view.locator('.state', { hasText: 'Shipped' }).waitFor();
   await second.view.locator('.state', { hasText: 'Shipped' }).waitFor();
-  assert.is(await host.view.getByRole('button').count(), 0);
+  await counts(host.view.getByRole('button'), 0);
   assert.equal(host.told, [
     `order ${handle}: Cart, by the user in the view`,
     `order ${handle}: Confirming, by the user in the view`,

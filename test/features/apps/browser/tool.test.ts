@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isObject } from '../../../../src/core/protocol/json.ts';
 import type { ToolPage } from '../../../../src/features/apps/view-definition.ts';
 import { formFieldsOf } from '../../../../src/features/asking/form-model.ts';
-import { Browsing, browserSuite } from '../../../harness/browser.ts';
+import { Browsing, browserSuite, counts } from '../../../harness/browser.ts';
 import { fullOnly } from '../../../harness/door.ts';
 import { violationsIn } from './axe.ts';
 import { openInHost } from './host.ts';
@@ -77,8 +77,8 @@ test('the form fills while a model writes, the tool shows that it runs, its resu
   await bridge.sendToolResult(structuredClone(RESULT) as never);
   await view.getByText('1,5').waitFor();
   assert.equal(await view.locator('th').allTextContents(), ['Day', 'Rain (mm)']);
-  assert.is(await view.getByText('Dry.').count(), 0);
-  assert.is(await view.getByText('Only for the model').count(), 0);
+  await counts(view.getByText('Dry.'), 0);
+  await counts(view.getByText('Only for the model'), 0);
   assert.equal(await violationsIn(page, 'Forecast'), []);
 
   await view.getByLabel('City').fill('Genf');
@@ -109,7 +109,7 @@ test('the form fills while a model writes, the tool shows that it runs, its resu
       },
     ],
   ]);
-  assert.is(await view.locator('img').count(), 1);
+  await counts(view.locator('img'), 1);
   assert.equal(told, ['forecast, run again by the user in the view: Line 1\nLine 2  ']);
   assert.is(await view.getByLabel('City').inputValue(), 'Genf');
 
@@ -138,7 +138,7 @@ test('dark and narrow, axe finds nothing, and a cancelled call says so', async (
   await bridge.sendToolInput({ arguments: { city: 'Bern' } });
   await bridge.sendToolCancelled({ reason: 'user action' });
   await view.getByText('This was cancelled.').first().waitFor();
-  assert.is(await view.getByRole('progressbar').count(), 0);
+  await counts(view.getByRole('progressbar'), 0);
   assert.equal(await violationsIn(page, 'Forecast'), []);
   await page.close();
 });

@@ -21,6 +21,7 @@ import { LinkSignature, linkProof, newNonce } from '../../../../src/features/clu
 import { headText } from '../../../../src/features/cluster/link/link-text.ts';
 import { SimulatedClock } from '../../../../src/testing/testing.ts';
 import { suite, timeLimit } from '../../../harness/door.ts';
+import { untilPassed } from '../../../harness/wait.ts';
 import { exchange, forward, type LinkedNode, linked, linkedNode, SECRET } from './support.ts';
 
 const test = suite('links');
@@ -451,7 +452,7 @@ test.full('D-20 S-53: texts and bodies without end, and half a preface, use boun
     socket.write(bytes);
     socket.resume();
     // The time of the handshake is over.
-    while (!socket.closed) await clock.advance(3_000);
+    await untilPassed(clock, () => socket.closed, 3_000);
   };
   const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1');
   const before = process.memoryUsage().rss;
