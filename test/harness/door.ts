@@ -50,9 +50,9 @@ const EXPENSIVE_S = 0.15;
 /** Longest that one test may take, in milliseconds, unless its file says otherwise with `timeLimit`. */
 let limit = USUAL_LIMIT_MS;
 
-/** Sets the limit of each test of the file that is loading, in milliseconds. */
+/** Sets the limit of each test of the file that is loading, in milliseconds. It is at least the usual one, which only ends hangs: a busy machine takes minutes. */
 export function timeLimit(ms: number): void {
-  limit = ms;
+  limit = Math.max(ms, USUAL_LIMIT_MS);
 }
 
 /**
