@@ -62,7 +62,7 @@ test('a type that is unknown or goes away is the error of the loop', async () =>
   await settled();
   const next = events.next();
   note.remove();
-  assert.match((await rejection(next)).message, 'this event type is gone');
+  assert.match((await rejection(next)).message, 'the event type "note" is gone');
   await server.close();
 });
 
