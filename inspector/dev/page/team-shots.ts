@@ -27,8 +27,9 @@ for (const theme of ['light', 'dark'] as const) {
   const as = async (principal: string, scope = 'team') => {
     const client = await connect(server, { auth: { principal, scopes: [scope] } });
     const meta = { 'io.modelcontextprotocol/clientInfo': { name: `${principal}'s client`, version: '1.0.0' } };
-    const call = (name: string, args: JsonObject) => client.modern('tools/call', { name, arguments: args }, meta);
-    return { client, call };
+    const request = (method: string, params: JsonObject) => client.modern(method, params, meta);
+    const call = (name: string, args: JsonObject) => request('tools/call', { name, arguments: args });
+    return { call, request };
   };
   const [ada, bob, agent] = [await as('ada'), await as('bob'), await as('agent', 'agent')];
   await ada.call('board_add', { board, title: 'Write the docs' });
