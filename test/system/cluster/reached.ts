@@ -173,7 +173,7 @@ export async function reach({ url, secret, ledger, hook, kills, kill }: ReachedO
   }
   working = false;
   await Promise.all(acts);
-  assert.equal(faults, []);
+  assert.equal(faults.map(String), []);
 
   const ids = [...delivered.map((n) => `h${n}`), ...emitted.map((n) => `t${n}`)];
   const posted = (): readonly string[] => hook.posts.filter(({ body }) => body.type === undefined).map(({ id }) => id);
