@@ -26,9 +26,11 @@ export interface ReachedOptions {
   kill(count: number): Promise<void>;
 }
 
-/** Milliseconds between two kills, and between two acts of one of the world. */
-const PAUSE_MS = 800;
+/** Milliseconds between the acts that a process must have acknowledged and its kill, and between two acts of one of the world. */
+const PAUSE_MS = 300;
 const ACT_MS = 60;
+/** Milliseconds for one act, over as many kills as there are. */
+const ACT_HANG_MS = 600_000;
 const SLOT_MS = 1_000;
 
 const Record = z.discriminatedUnion('of', [
@@ -65,6 +67,7 @@ async function acknowledged<T>(act: () => Promise<T>, what: string): Promise<T> 
       return result !== undefined;
     },
     () => `${what} to be acknowledged: ${last}`,
+    ACT_HANG_MS,
   );
   if (!result) throw new Error('expected a result after the wait for it');
   return result.value;
@@ -168,6 +171,12 @@ export async function reach({ url, secret, ledger, hook, kills, kill }: ReachedO
   );
   await call(caller, 'tally_count', { tally: 'all', n: 0, idempotencyKey: 'first' });
   for (let count = 1; count <= kills && working; count += 1) {
+    // A process that is killed before it has served anything proves nothing, and a busy machine takes long for that.
+    const [deliveries, emits] = [delivered.length, emitted.length];
+    await until(
+      () => !working || (delivered.length > deliveries && emitted.length > emits),
+      'a delivery and an emit to be acknowledged',
+    );
     await elapse(PAUSE_MS, 'the processes serve');
     await kill(count);
   }
