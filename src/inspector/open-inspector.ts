@@ -71,6 +71,8 @@ export interface OpenInspector {
   close(): Promise<void>;
 }
 
+/** The place of a token in a client's entry, which is no secret. */
+const PLACEHOLDER = 'Bearer TOKEN';
 /** Maximum length of a client's entry in characters. */
 const MAX_ENTRY = 4_000;
 /** Maximum number of logged faults of the inspector itself. */
@@ -356,7 +358,12 @@ function helloOf({ info, clock, remote }: InspectedProgram, control: boolean): (
 /** A recording has no {@link HelloFrame.connect}: paths of this machine are of no use to its readers. */
 function withConnect(hello: HelloFrame, help: ConnectHelp | undefined, redactor: Redactor): HelloFrame {
   if (!help) return hello;
-  const ways = help.ways.map((way) => ({ ...way, text: redactor.words(way.text, MAX_ENTRY) }));
+  const shown = (text: string): string =>
+    text
+      .split(PLACEHOLDER)
+      .map((part) => redactor.words(part, MAX_ENTRY))
+      .join(PLACEHOLDER);
+  const ways = help.ways.map((way) => ({ ...way, text: shown(way.text) }));
   return { ...hello, connect: { note: help.note, ways } };
 }
 

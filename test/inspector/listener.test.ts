@@ -22,6 +22,9 @@ const API = [
   '/api/coverage',
   '/api/recording',
   '/api/catalogue',
+  '/api/traffic',
+  '/api/content?ref=x',
+  '/api/event-form?name=x',
   '/api/export',
   '/api/focus',
   '/api/none',
@@ -387,5 +390,22 @@ test('the port of another program is not mistaken for that of the inspector', as
   const server = createServer({ name: 'late', version: '1.0.0', ...quiet });
   await assertRejects(openInspector(server, { port }), /is in use/);
   other.close();
+  await server.close();
+});
+
+test('the entry of a client keeps the place of its token, and no secret', async () => {
+  const text = 'claude mcp add shop --header "Authorization: Bearer TOKEN" --env API_KEY=zq7wxk3v9zq7wxk3v9';
+  const server = createServer({ name: 'shop', version: '1.0.0' });
+  const connect = () => ({ note: 'Connect.', ways: [{ client: 'Claude Code', text }] });
+  const { url } = await openInspector(server, { connect });
+  const { origin, hash } = new URL(url);
+  const headers = { authorization: `Bearer ${hash.slice(1)}` };
+  const stream = await fetch(`${origin}/api/stream?viewer=v`, { headers });
+  const reader = stream.body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  const hello = new TextDecoder().decode(value);
+  assert.match(hello, /Authorization: Bearer TOKEN/);
+  assert.not.match(hello, /zq7wxk3v9/);
+  await reader?.cancel();
   await server.close();
 });

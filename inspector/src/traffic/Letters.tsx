@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks';
 import type { DeadLetterLine, TrafficView } from '../../../src/inspector/traffic/traffic-messages.ts';
 import { At } from '../parts/parts.tsx';
-import { plural } from '../parts/time.ts';
+import { duration, plural } from '../parts/time.ts';
+import { now } from '../store/state.ts';
 import { act, clockOf, contentOf, mayAct } from './traffic.ts';
 
 export function Deliveries({ deliveries }: Pick<TrafficView, 'deliveries'>) {
@@ -13,10 +14,11 @@ export function Deliveries({ deliveries }: Pick<TrafficView, 'deliveries'>) {
         <h2 id="events-deliveries">Received webhooks</h2>
         <span class={dead === 0 ? 'tally good' : 'tally bad'}>{dead === 0 ? 'none dead' : `${dead} dead`}</span>
       </header>
-      {deliveries.map(({ ref, path, id, type, state, at, attempt, ms, error, bytes, resent }) => {
+      {deliveries.map(({ ref, path, id, type, state, at, attempt, due, ms, error, bytes, resent }) => {
         const facts = [
           state,
           attempt > 1 ? `attempt ${attempt}` : '',
+          state === 'waiting' ? nextText(due) : '',
           ms === undefined ? '' : `${ms} ms`,
           `${bytes} bytes`,
           resent === undefined ? '' : 'sent again',
@@ -34,6 +36,12 @@ export function Deliveries({ deliveries }: Pick<TrafficView, 'deliveries'>) {
       })}
     </section>
   );
+}
+
+/** @example nextText(due) // 'next attempt in 8 s' */
+function nextText(due: number): string {
+  const left = clockOf(due) - now.value;
+  return left > 0 ? `next attempt in ${duration(left)}` : '';
 }
 
 export function Letters({ letters }: Pick<TrafficView, 'letters'>) {
