@@ -51,7 +51,7 @@ test('an event that its callback has rejected is delivered again: once, with the
   assert.is(await letters.again(ref), 'accepted');
   assert.equal(idsOf(hook), ['e1', 'e2', 'e1', 'e1']);
   await until(async () => (await letters.list()).length === 0);
-  assert.is(await letters.again(ref), 'accepted', 'its topic still has it');
+  assert.is(await letters.again(ref), undefined, 'it was delivered, although its topic still has it');
   assert.is(await letters.again('event unknown 1'), undefined);
   await close();
   await hook.close();

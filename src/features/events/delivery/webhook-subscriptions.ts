@@ -298,7 +298,8 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
    */
   async again(id: string, seq: number): Promise<FailureCategory | 'gone' | undefined> {
     const delivery = this.#live.get(id);
-    if (!delivery || (await this.refusal(delivery.record))) return 'gone';
+    const isDead = delivery?.record.dead?.some((event) => event.seq === seq);
+    if (!delivery || !isDead || (await this.refusal(delivery.record))) return 'gone';
     const { record, watermark } = delivery;
     const { epoch, events } = await this.topics.read(record.name, record.by, seq - 1, 1);
     const [event] = events;
