@@ -26,6 +26,7 @@ import type {
   Tool,
 } from '../core/protocol/types.ts';
 import type { CompiledSchema } from '../core/schema/schema.ts';
+import type { Authorization } from './authorization.ts';
 import { CachedList } from './cached-list.ts';
 import type { CallbackSubscription, SubscribeOptions } from './callback-subscription.ts';
 import type { Channel } from './channels/channel.ts';
@@ -63,7 +64,13 @@ import {
   notGranted,
   type ServerChange,
 } from './server-changes.ts';
-import { type EventsOptions, readEventType, ServerEvents, type ServerEventType } from './server-events.ts';
+import {
+  type EventsOptions,
+  type RelayedEventsOptions,
+  readEventType,
+  ServerEvents,
+  type ServerEventType,
+} from './server-events.ts';
 import { readSkillEntry, Skill } from './server-skills.ts';
 
 /** The parts of a client, as `connect` makes them. */
@@ -409,11 +416,20 @@ export class ConnectedClient implements Client {
   }
 
   events(name: string, args: JsonObject = {}, options: EventsOptions = {}): ServerEvents {
+    return this.relayedEvents(name, args, options);
+  }
+
+  /** @internal The same for a gateway, which has an authorization of its own. */
+  relayedEvents(name: string, args: JsonObject, options: RelayedEventsOptions): ServerEvents {
+    const { authorization } = options;
     return new ServerEvents(name, args, options, {
       clock: this.#clock,
+      positioned: (cursor, more) => options.positioned?.(cursor, more),
+      failed: (error) => options.failed?.(error),
       streams: () => this.server.era === 'modern',
-      poll: (params) => this.#send('events/poll', params, {}, { repeatable: true, capabilities: WITH_EVENTS }),
-      stream: (params, receive, ended) => this.#stream(params, receive, ended),
+      poll: (params) =>
+        this.#send('events/poll', params, {}, { repeatable: true, capabilities: WITH_EVENTS, authorization }),
+      stream: (params, receive, ended) => this.#stream(params, authorization, receive, ended),
       hold: async (work) => {
         this.#readers += 1;
         try {
@@ -450,6 +466,7 @@ export class ConnectedClient implements Client {
   /** Opens a stream of events. @returns ends it */
   #stream(
     params: JsonObject,
+    authorization: Authorization | undefined,
     receive: (method: string, params: JsonObject) => void,
     ended: (error?: Error) => void,
   ): () => void {
@@ -465,7 +482,7 @@ export class ConnectedClient implements Client {
       'events/stream',
       params,
       {},
-      { repeatable: false, open: true, capabilities: WITH_EVENTS, sent },
+      { repeatable: false, open: true, capabilities: WITH_EVENTS, authorization, sent },
     ).then(
       () => end(),
       (error: unknown) => end(error instanceof Error ? error : new Error(messageOf(error))),
@@ -999,9 +1016,7 @@ export class ConnectedClient implements Client {
     if (method === 'notifications/elicitation/complete' && typeof params.elicitationId === 'string')
       return this.pageCompleted?.(params.elicitationId);
     if (method.startsWith('notifications/events/')) {
-      if (method === 'notifications/events/list_changed') this.#eventTypes.invalidate();
       for (const { request, receive } of [...this.#streams]) if (request?.id === subscription) receive(method, params);
-      return;
     }
     const change = changeOf(method, params);
     if (!change) return;
@@ -1013,6 +1028,7 @@ export class ConnectedClient implements Client {
   #invalidateBy({ type }: ServerChange): void {
     if (type === 'tools') this.#tools.invalidate();
     else if (type === 'prompts') this.#prompts.invalidate();
+    else if (type === 'eventTypes') this.#eventTypes.invalidate();
     else if (type === 'resourceList') {
       this.#resources.invalidate();
       this.#templates.invalidate();

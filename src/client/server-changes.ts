@@ -7,6 +7,8 @@ export interface ChangesFilter {
   readonly prompts?: boolean;
   /** Changes of the list of resources. */
   readonly resourceList?: boolean;
+  /** Changes of the list of event types (experimental). */
+  readonly eventTypes?: boolean;
   /** URIs of resources whose content is watched. */
   readonly resources?: readonly string[];
   /** Ids of tasks. */
@@ -14,7 +16,7 @@ export interface ChangesFilter {
 }
 
 export type ServerChange =
-  | { readonly type: 'tools' | 'prompts' | 'resourceList' }
+  | { readonly type: 'tools' | 'prompts' | 'resourceList' | 'eventTypes' }
   | { readonly type: 'resource'; readonly uri: string }
   | { readonly type: 'task'; readonly id: string }
   /** Changes may have been missed: read again what matters. */
@@ -96,7 +98,7 @@ export class Changes implements AsyncIterableIterator<ServerChange> {
   }
 
   #wants(change: ServerChange): boolean {
-    const { tools, prompts, resourceList, resources, tasks } = this.filter;
+    const { tools, prompts, resourceList, eventTypes, resources, tasks } = this.filter;
     switch (change.type) {
       case 'tools':
         return tools === true;
@@ -104,6 +106,8 @@ export class Changes implements AsyncIterableIterator<ServerChange> {
         return prompts === true;
       case 'resourceList':
         return resourceList === true;
+      case 'eventTypes':
+        return eventTypes === true;
       case 'resource':
         // A server may report a part of what is watched (2025-11-25 resources, "Subscriptions").
         return resources?.some((uri) => change.uri === uri || change.uri.startsWith(`${uri}/`)) === true;
@@ -116,12 +120,20 @@ export class Changes implements AsyncIterableIterator<ServerChange> {
 }
 
 /** The filter of `subscriptions/listen` (2026-07-28 patterns/subscriptions, "Notification Filter"). */
-export function listenParams({ tools, prompts, resourceList, resources, tasks }: ChangesFilter): JsonObject {
+export function listenParams({
+  tools,
+  prompts,
+  resourceList,
+  eventTypes,
+  resources,
+  tasks,
+}: ChangesFilter): JsonObject {
   return {
     notifications: {
       ...(tools ? { toolsListChanged: true } : {}),
       ...(prompts ? { promptsListChanged: true } : {}),
       ...(resourceList ? { resourcesListChanged: true } : {}),
+      ...(eventTypes ? { eventsListChanged: true } : {}),
       ...(resources ? { resourceSubscriptions: [...resources] } : {}),
       ...(tasks ? { taskIds: [...tasks] } : {}),
     },
@@ -161,7 +173,7 @@ export function notGranted(
 }
 
 /** The parts of a filter, each with the member of the wire that has it. */
-function partsOf({ tools, prompts, resourceList, resources = [], tasks = [] }: ChangesFilter): readonly {
+function partsOf({ tools, prompts, resourceList, eventTypes, resources = [], tasks = [] }: ChangesFilter): readonly {
   readonly member: string;
   readonly element?: string;
   readonly what: string;
@@ -170,6 +182,7 @@ function partsOf({ tools, prompts, resourceList, resources = [], tasks = [] }: C
     ...(tools ? [{ member: 'toolsListChanged', what: 'tools' }] : []),
     ...(prompts ? [{ member: 'promptsListChanged', what: 'prompts' }] : []),
     ...(resourceList ? [{ member: 'resourcesListChanged', what: 'the list of resources' }] : []),
+    ...(eventTypes ? [{ member: 'eventsListChanged', what: 'the event types' }] : []),
     ...resources.map((uri) => ({ member: 'resourceSubscriptions', element: uri, what: `the resource ${uri}` })),
     ...tasks.map((id) => ({ member: 'taskIds', element: id, what: `the task ${id}` })),
   ];
@@ -184,6 +197,8 @@ export function changeOf(method: string, params: JsonObject): ServerChange | und
       return { type: 'prompts' };
     case 'notifications/resources/list_changed':
       return { type: 'resourceList' };
+    case 'notifications/events/list_changed':
+      return { type: 'eventTypes' };
     case 'notifications/resources/updated':
       return typeof params.uri === 'string' ? { type: 'resource', uri: params.uri } : undefined;
     case 'notifications/tasks/status':

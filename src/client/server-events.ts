@@ -5,6 +5,7 @@
 import { delayAfter } from '../core/kernel/back-off.ts';
 import type { Clock, Timer } from '../core/kernel/clock.ts';
 import { isJsonObject, isObject, type JsonObject } from '../core/protocol/json.ts';
+import type { Authorization } from './authorization.ts';
 import { ErrorResponse } from './client-errors.ts';
 
 /** An event type that a server offers. */
@@ -43,6 +44,21 @@ export interface EventsOptions {
   readonly via?: 'auto' | 'stream' | 'poll' | undefined;
 }
 
+/** The options of a gateway that reads the events of an upstream. */
+export interface RelayedEventsOptions extends EventsOptions {
+  /** Authorizes the requests in place of the connection's authorization. */
+  readonly authorization?: Authorization | undefined;
+  /**
+   * Called while the reader waits, and has so read everything up to this position.
+   *
+   * @param cursor undefined: the server cannot replay
+   * @param more the server has more, which it sends at once
+   */
+  positioned?(cursor: string | undefined, more: boolean): void;
+  /** Receives each failure after which the iterable tries again. */
+  failed?(error: Error): void;
+}
+
 /** The connection of one iterable. */
 export interface EventsHost {
   readonly clock: Clock;
@@ -57,6 +73,9 @@ export interface EventsHost {
   ): () => void;
   /** Keeps the process alive while a reader waits. */
   hold<T>(work: () => Promise<T>): Promise<T>;
+  /** As in {@link RelayedEventsOptions}. */
+  positioned(cursor: string | undefined, more: boolean): void;
+  failed(error: Error): void;
   /** Ends the iterable when the client closes, until the returned function is called. */
   closes(end: () => void): () => void;
 }
@@ -66,7 +85,8 @@ export const FINAL_CODES: ReadonlySet<number> = new Set([
   ...[-32601, -32602, -31004],
   ...[-32023, -32024, -32026, -32011, -32012, -32014],
 ]);
-const NO_METHOD = -32601;
+/** Codes of a server that has no streams, or none of this type. */
+const NO_STREAM: ReadonlySet<number> = new Set([-32601, -32026, -32014]);
 const BACK_OFF = { fromMs: 1_000, toMs: 30_000 };
 /** Shortest time between two polls. */
 const LEAST_POLL_MS = 1_000;
@@ -88,6 +108,10 @@ export class ServerEvents implements AsyncIterableIterator<ServerEvent | EventGa
   readonly #ids = new Set<string>();
   #waiting: { resolve(result: IteratorResult<ServerEvent | EventGap>): void; reject(error: unknown): void } | undefined;
   #ended = false;
+  /** The server has answered. A further stream continues at the cursor, or, without one, after a gap. */
+  #begun = false;
+  /** The server has more, which it sends at once. */
+  #hasMore = false;
   /** The stream was ended because too much is unread. */
   #paused = false;
   #error: Error | undefined;
@@ -129,6 +153,7 @@ export class ServerEvents implements AsyncIterableIterator<ServerEvent | EventGa
     const event = new Promise<IteratorResult<ServerEvent | EventGap>>((resolve, reject) => {
       this.#waiting = { resolve, reject };
     });
+    this.#positioned();
     return this.#host.hold(() => event);
   }
 
@@ -181,7 +206,9 @@ export class ServerEvents implements AsyncIterableIterator<ServerEvent | EventGa
     this.#failures = 0;
     switch (method) {
       case 'notifications/events/active':
-        if (params.truncated === true) this.#offer({ gap: true, cursor });
+        if (params.truncated === true || (this.#begun && this.#cursor === undefined))
+          this.#offer({ gap: true, cursor });
+        this.#begun = true;
         break;
       case 'notifications/events/event':
         this.#occurred(params, cursor);
@@ -189,16 +216,16 @@ export class ServerEvents implements AsyncIterableIterator<ServerEvent | EventGa
       case 'notifications/events/heartbeat':
         break;
       case 'notifications/events/terminated': {
-        const { code, message } = isObject(params.error) ? params.error : {};
+        const { code, message, data } = isJsonObject(params.error) ? params.error : {};
         this.#stop?.();
-        return this.#end(
-          new Error(`events: the server has ended the subscription: ${String(message)} (${String(code)})`),
-        );
+        const why = 'events: the server has ended the subscription';
+        return this.#end(new ErrorResponse(why, Number(code), String(message), data));
       }
       default:
         return;
     }
     if (cursor !== undefined) this.#cursor = cursor;
+    this.#positioned();
     if (this.#unread.length < MOST_UNREAD) return;
     this.#paused = true;
     this.#stop?.();
@@ -217,9 +244,12 @@ export class ServerEvents implements AsyncIterableIterator<ServerEvent | EventGa
       for (const [place, event] of list.entries())
         if (isJsonObject(event)) this.#occurred(event, place === list.length - 1 ? next : this.#cursor);
       this.#cursor = next ?? this.#cursor;
+      this.#begun = true;
+      this.#hasMore = hasMore === true;
+      this.#positioned();
       const wait = typeof nextPollMs === 'number' && nextPollMs > LEAST_POLL_MS ? nextPollMs : LEAST_POLL_MS;
       if (this.#unread.length >= MOST_UNREAD) this.#paused = true;
-      else this.#later(hasMore === true ? 0 : Math.min(wait, BACK_OFF.toMs));
+      else this.#later(this.#hasMore ? 0 : Math.min(wait, BACK_OFF.toMs));
     } catch (error) {
       this.#failed(error instanceof Error ? error : new Error(String(error)));
     }
@@ -228,10 +258,11 @@ export class ServerEvents implements AsyncIterableIterator<ServerEvent | EventGa
   #failed(error: Error | undefined): void {
     if (this.#ended) return;
     if (error instanceof ErrorResponse && FINAL_CODES.has(error.code)) {
-      if (error.code !== NO_METHOD || !this.#mayPoll || this.#via === 'poll') return this.#end(error);
+      if (!NO_STREAM.has(error.code) || !this.#mayPoll || this.#via === 'poll') return this.#end(error);
       this.#via = 'poll';
       return this.#later(0);
     }
+    if (error) this.#host.failed(error);
     this.#again();
   }
 
@@ -268,6 +299,10 @@ export class ServerEvents implements AsyncIterableIterator<ServerEvent | EventGa
     this.#waiting = undefined;
     if (waiting) waiting.resolve({ done: false, value });
     else this.#unread.push(value);
+  }
+
+  #positioned(): void {
+    if (this.#begun && this.#waiting && !this.#ended) this.#host.positioned(this.#cursor, this.#hasMore);
   }
 
   #end(error?: Error): void {

@@ -11,6 +11,8 @@ import {
   approvePins,
   compareWithPins,
   describePinChange,
+  NO_PINS,
+  type Pin,
   type PinChange,
   type PinnableDefinitions,
   type Pins,
@@ -37,7 +39,7 @@ export async function compareServer(
 ): Promise<ComparedServer> {
   const now = pinsOf(definitions);
   const pins = await new FilePins(lockFileOf(file), name).read();
-  return { now, pins, changes: compareWithPins(pins ?? { tools: [], prompts: [] }, now) };
+  return { now, pins, changes: compareWithPins(pins ?? NO_PINS, now) };
 }
 
 /**
@@ -50,13 +52,13 @@ export async function compareServer(
 export async function approveServer(
   file: string,
   { name }: ConfiguredServer,
-  { pins = { tools: [], prompts: [] }, now, changes }: ComparedServer,
+  { pins = NO_PINS, now, changes }: ComparedServer,
   element: string | undefined,
 ): Promise<readonly string[]> {
   const approved = approvePins(pins, now, element);
   if (!approved) {
-    const names = [...now.tools, ...now.prompts, ...pins.tools, ...pins.prompts].map((pin) => pin.name);
-    throw new Error(`${name} has no tool or prompt ${element}${suggestion(element ?? '', [...new Set(names)])}`);
+    const names = [...Object.values(now), ...Object.values(pins)].flat().map((pin: Pin) => pin.name);
+    throw new Error(`${name} has no tool, prompt or event ${element}${suggestion(element ?? '', [...new Set(names)])}`);
   }
   await new FilePins(lockFileOf(file), name).write(approved);
   return changes.filter((change) => element === undefined || change.name === element).map(describePinChange);

@@ -69,7 +69,7 @@ test('of two commands that change a configuration at once, each entry is written
 /** The writers of files that belong to a person: a link leads to the file that is meant. */
 const OF_PEOPLE: Readonly<Record<string, (path: string) => void | Promise<void>>> = {
   'troupe install': install,
-  'the lock file of a gateway': (path) => new FilePins(path, 'm').write({ tools: [], prompts: [] }),
+  'the lock file of a gateway': (path) => new FilePins(path, 'm').write({ tools: [], prompts: [], events: [] }),
 };
 
 for (const [what, write] of Object.entries(OF_PEOPLE))

@@ -5,12 +5,13 @@ import { suite } from '../harness/door.ts';
 
 const test = suite('the client as the gateway uses it');
 
-/** What `troupe/client` does not export: sign-ins of people, calls of other clients, and servers in the process. */
+/** What `troupe/client` does not export: sign-ins of people, calls and events of other clients, and servers in the process. */
 const INTERNALS = [
   'AskedRequest',
   'CallPosition',
   'ClientHost',
   'ConnectedClient',
+  'FINAL_CODES',
   'KnownAuthorizationServer',
   'LoopbackRedirects',
   'NO_SIGN_IN',
@@ -27,6 +28,7 @@ const INTERNALS = [
   'loopbackRedirects',
   'openClient',
   'readCompletion',
+  'readEventType',
   'signInPage',
 ];
 

@@ -121,7 +121,7 @@ for (const [title, args, code, expected] of [
     'an unknown tool',
     ['mcp.json', '--approve', 'shop', 'prise'],
     1,
-    'shop has no tool or prompt prise (did you mean price?)',
+    'shop has no tool, prompt or event prise (did you mean price?)',
   ],
   ['--diff with a tool', ['mcp.json', '--diff', 'shop'], 2, 'expected --diff, or --approve NAME [TOOL], got both'],
 ] as const)

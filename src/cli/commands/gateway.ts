@@ -54,7 +54,7 @@ watched: changes apply while calls run.
 
 ${ENDPOINTS_HELP}
   --name NAME            name of the server, as clients see it (troupe-gateway)
-  --diff                 connect to the servers, compare their tools and prompts
+  --diff                 connect to the servers, compare their definitions
                          with the lock file, print the differences, and exit
   --approve NAME [TOOL]  write the definitions of a server of CONFIG, or of one of
                          its tools or prompts, to the lock file, and exit
@@ -155,8 +155,14 @@ async function judge(
       continue;
     }
     const work = async (client: ConnectedClient): Promise<number> => {
-      const [tools, prompts] = await Promise.all([client.tools({ fresh: true }), client.prompts({ fresh: true })]);
-      return judged({ tools, prompts });
+      const fresh = { fresh: true };
+      const [tools, prompts, events] = await Promise.all([
+        client.tools(fresh),
+        client.prompts(fresh),
+        // Event types that cannot be listed are not offered.
+        client.eventTypes(fresh).catch(() => []),
+      ]);
+      return judged({ tools, prompts, events });
     };
     const callTarget = callTargetOf(target, server.shown);
     const reached = await withClient(

@@ -10,6 +10,7 @@ import { accessOf, type Compiled } from '../../core/registry/offers.ts';
 import { compileInput, compileOutput } from '../../core/schema/compile-schema.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
 import type { AuthorSchema, Infer, InferInput } from '../../core/schema/schema-types.ts';
+import type { EventSource } from './event-source.ts';
 import { EVENT_NAME, type Termination, typeGone } from './event-wire.ts';
 import type { Retention } from './topic-document.ts';
 
@@ -95,9 +96,12 @@ export interface EventImplementation {
   readonly shape: AnyEventType['shape'];
   readonly retain: Retention;
   readonly inFlight: number;
+  /** Feeds its topics, if its events happen at another server. */
+  readonly source?: EventSource | undefined;
 }
 
-const RETAIN: Retention = { events: 10_000, ms: 86_400_000, bytes: 16 * 1024 ** 2 };
+/** The retention of a topic, unless its author names another. */
+export const RETAIN: Retention = { events: 10_000, ms: 86_400_000, bytes: 16 * 1024 ** 2 };
 
 const MEMBERS = {
   ...DESCRIBED,
@@ -164,6 +168,22 @@ export function compileEvent(definition: AnyEventType): Compiled<EventType, Even
       },
     },
   };
+}
+
+/**
+ * The topic of a subscription, by the value of `by`; the empty string for a type with one topic.
+ *
+ * @param checked the arguments as the schema has read them
+ * @param given the arguments as the client sent them
+ */
+export function topicOf(
+  { by, source }: EventImplementation,
+  checked: JsonObject,
+  given: JsonObject,
+  principal: string,
+): string {
+  if (source) return source.topicOf(given, principal);
+  return by === undefined ? '' : String(checked[by]);
 }
 
 function requires({ properties, required }: JsonObject, name: string): boolean {

@@ -189,13 +189,16 @@ export class EventService implements RequestTarget {
   ): Promise<{ readonly subscription: EventSubscription; readonly cursor: EventPosition | undefined | 'now' }> {
     const known = this.known(request, operation.name);
     const args = await checkedArguments(known, operation.arguments);
+    const { principal } = request.client;
+    const fromNow = operation.cursor === undefined;
+    await known.implementation.source?.feed({ arguments: operation.arguments, principal, fromNow });
     const subscription = new EventSubscription(
       this.topics,
       this.#core.keys.ring,
       known,
       operation,
       args,
-      { principal: request.client.principal, auth: request.auth },
+      { principal, auth: request.auth },
       this.#core.system.clock.date(),
     );
     return {

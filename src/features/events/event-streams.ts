@@ -166,7 +166,7 @@ export class EventStreams {
     const batch = await stream.subscription.read(cursor, BATCH);
     if (stream.ended) return;
     // The client knows its cursor: the first one after it is that of the first event.
-    stream.position = batch.truncated || !cursor ? batch.position : cursor;
+    stream.position = batch.truncated || !cursor ? batch.from : cursor;
     this.#active(stream, batch.truncated);
     this.#send(stream, batch);
   }
@@ -185,7 +185,7 @@ export class EventStreams {
         const batch = await stream.subscription.read(stream.position, BATCH);
         if (stream.ended) return;
         if (batch.truncated) {
-          stream.position = batch.position;
+          stream.position = batch.from;
           this.#active(stream, true);
         }
         this.#send(stream, batch);
@@ -260,9 +260,17 @@ export class EventStreams {
   async #check(stream: OpenStream): Promise<void> {
     const judged = this.#options.judge(stream.request, stream.name, stream.args);
     const verdict = isThenable(judged) ? await judged : judged;
-    if (stream.ended || !verdict || (verdict.allows && !verdict.hidden)) return;
+    if (stream.ended) return;
+    if (!verdict || (verdict.allows && !verdict.hidden)) return this.#checkSource(stream);
     const failure = verdict.hidden ? 'not found' : 'forbidden';
     this.#terminate(stream, eventsError(failure, stream.profile, 'access to this event type has ended'));
+  }
+
+  /** Another server may have ended the subscription that feeds the topic. */
+  #checkSource(stream: OpenStream): void {
+    const { known, by } = stream.subscription;
+    const failed = known.implementation.source?.failureOf(by);
+    if (failed) this.#terminate(stream, eventsError(failed.failure, stream.profile, failed.message, failed.data));
   }
 
   #terminate(stream: OpenStream, error: ProtocolError): void {

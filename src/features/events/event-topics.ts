@@ -8,6 +8,7 @@ import { randomId } from '../../core/kernel/random-id.ts';
 import type { ResourceWatch } from '../../core/messages/subscription-messages.ts';
 import { describe, isJsonObject, isThenable, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import type { EventType } from '../../core/protocol/types.ts';
+import type { Compiled } from '../../core/registry/offers.ts';
 import { elements, type Registration } from '../../core/registry/registration.ts';
 import { inOneLine } from '../../core/schema/problems.ts';
 import type { Core } from '../../core/server/feature.ts';
@@ -45,6 +46,18 @@ export interface KnownEvent {
   readonly ref: number;
 }
 
+/** An event type with its implementation. */
+export type CompiledEvent = Compiled<EventType, EventImplementation>;
+
+/** An event of another server, or the place where some are missing. */
+export interface ForeignEvent {
+  readonly id: string;
+  /** When it happened, in milliseconds since 1970. */
+  readonly at: number;
+  /** Undefined for the place of a gap. */
+  readonly data: JsonObject | undefined;
+}
+
 /** Maximum number of topics in memory that nothing uses. */
 const MAX_IDLE = 1_000;
 /** Milliseconds until the topics of a type are counted again. */
@@ -55,6 +68,8 @@ const SLOW_MS = 20;
 
 export class EventTopics {
   readonly events: Registration<AnyEventType>;
+  /** The same for types of other servers, whose mounts have compiled them. */
+  readonly relayed: Registration<CompiledEvent>;
   readonly #core: Core;
   readonly #shared: boolean;
   readonly #clock: Clock;
@@ -86,8 +101,8 @@ export class EventTopics {
     this.#shared = shared;
     this.#clock = core.system.clock;
     this.#epoch = core.store.durable ? '' : randomId(8);
-    const { capabilities, elements: hooks } = core;
-    this.events = elements<AnyEventType, EventType, EventImplementation>({
+    const { elements: hooks } = core;
+    const actors: Omit<Parameters<typeof elements<never, EventType, EventImplementation>>[0], 'compile'> = {
       registry,
       catalogue: hooks.catalogues.events,
       executors: [
@@ -98,16 +113,21 @@ export class EventTopics {
           },
         },
       ],
-      compile: compileEvent,
       nextRef: () => ++this.#refs,
-      offered() {
-        capabilities.add('events');
-        capabilities.extend(EVENTS_EXTENSION, { listChanged: true });
-      },
+      offered: () => this.announce(),
       guarded() {
         for (const each of hooks.guarded) each();
       },
-    });
+    };
+    this.events = elements({ ...actors, compile: compileEvent });
+    this.relayed = elements({ ...actors, compile: (event: CompiledEvent) => event });
+  }
+
+  /** Announces that the server has event types, or may have some later. */
+  announce(): void {
+    const { capabilities } = this.#core;
+    capabilities.add('events');
+    capabilities.extend(EVENTS_EXTENSION, { listChanged: true });
   }
 
   /** The number of topics in memory. */
@@ -138,7 +158,7 @@ export class EventTopics {
    */
   async emit(name: string, payload: unknown, options: EmitOptions = {}): Promise<EmittedEvent> {
     const found = this.known(name);
-    if (!found)
+    if (!found || found.implementation.source)
       throw new EventError(
         'unknown',
         `event ${describe(name)}: no such event type. Register it: server.event(name, { … })`,
@@ -175,6 +195,33 @@ export class EventTopics {
   }
 
   /**
+   * Appends an event of another server, whose id it keeps; a gap in the place of one that is too long.
+   *
+   * @returns once the event is durable
+   * @throws {EventError}
+   */
+  async append(name: string, by: string, { id, at, data }: ForeignEvent): Promise<void> {
+    const found = this.known(name);
+    if (!found) throw new EventError('unknown', `event "${name}": no such event type`);
+    const { label } = found.implementation;
+    const { maxEventBytes } = this.#core.limits;
+    const text = toText(data ?? {});
+    const isGap = data === undefined || Buffer.byteLength(text) > maxEventBytes;
+    if (isGap && data && this.#isFirst(`long ${name}`))
+      this.#core.log(
+        'warning',
+        `${label}: an event has more than ${maxEventBytes} bytes (limits.maxEventBytes). Subscribers learn of a gap in its place`,
+        { event: 'program' },
+      );
+    const event = { id, at, trace: undefined };
+    const topic = this.#topic(name, by, found.implementation);
+    await topic.append(
+      isGap ? { ...event, gap: true, data: {}, text: '{}' } : { ...event, data: frozen(data), text },
+      true,
+    );
+  }
+
+  /**
    * Reads the events of a topic after a number, at most `limit` and a mebibyte.
    *
    * @param by the value of the member `by`; the empty string for a type without one
@@ -197,7 +244,12 @@ export class EventTopics {
     const found = this.known(name);
     if (!found) return () => {};
     const topic = this.#topic(name, by, found.implementation);
-    const off = topic.onNews(listener);
+    const unlisten = topic.onNews(listener);
+    const release = found.implementation.source?.hold(by);
+    const off = (): void => {
+      unlisten();
+      release?.();
+    };
     if (!this.#shared) return off;
     const watch: ResourceWatch = { uri: newsUri(topic.id), principal: '', announce: () => listener([]) };
     this.#core.subscriptions.send({ type: 'watch', watch });
@@ -216,8 +268,10 @@ export class EventTopics {
   matcher(name: string, args: JsonObject, who: EventSubscriber): EventMatcher {
     const found = this.known(name);
     if (!found) return () => undefined;
-    const { label, match, shape } = found.implementation;
+    const { label, match, shape, source } = found.implementation;
     const isForThem = (owner: string | undefined): boolean => owner === undefined || owner === who.principal;
+    // The other server has chosen the events of a topic that it feeds.
+    if (source) return ({ data, gap }) => (gap ? undefined : data);
     if (!match && !shape) return ({ data, owner }) => (isForThem(owner) && fits(data, args) ? data : undefined);
     return ({ id, at, data, owner }) => {
       if (!isForThem(owner)) return undefined;

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
 import { explain } from '../../core/schema/problems.ts';
 import type { KeyRing } from '../../core/store/seal.ts';
 import { EventCursors, type EventPosition } from './event-cursor.ts';
-import type { EventSubscriber } from './event-definition.ts';
+import { type EventSubscriber, topicOf } from './event-definition.ts';
 import type { EventMatcher, EventTopics, KnownEvent } from './event-topics.ts';
 import type { Occurrence } from './event-wire.ts';
 import type { TopicEvent } from './topic-document.ts';
@@ -28,6 +28,8 @@ export interface SubscriptionRequest {
 export interface EventBatch {
   readonly events: readonly { readonly event: TopicEvent; readonly data: JsonObject }[];
   readonly position: EventPosition;
+  /** The position before them: after the gap, if there is one. */
+  readonly from: EventPosition;
   /** Events before these are gone. */
   readonly truncated: boolean;
   /** The topic has more events after the position. */
@@ -58,8 +60,7 @@ export class EventSubscription {
   ) {
     this.#topics = topics;
     this.known = known;
-    const { by } = known.implementation;
-    this.by = by === undefined ? '' : String(args[by]);
+    this.by = topicOf(known.implementation, args, asked.arguments, who.principal);
     this.cursors = new EventCursors(ring, who.principal, asked.name, asked.arguments);
     this.#args = args;
     this.#who = who;
@@ -85,12 +86,22 @@ export class EventSubscription {
     // The topic was deleted and has begun again: everything in it is new.
     if (after && after.epoch !== epoch && after.epoch !== '')
       return { ...(await this.read({ epoch, seq: 0 }, limit)), truncated: true };
-    if (!after || after.seq > head)
-      return { events: [], position: { epoch, seq: head }, truncated: true, hasMore: false, newestAt: undefined };
+    if (!after || after.seq > head) {
+      const position = { epoch, seq: head };
+      return { events: [], position, from: position, truncated: true, hasMore: false, newestAt: undefined };
+    }
     const matches = this.#matches();
     const events: { event: TopicEvent; data: JsonObject }[] = [];
     let seq = Math.max(after.seq, purged);
+    let truncated = after.seq < purged;
+    let from = seq;
     for (const event of page.events) {
+      // The events before a gap are a batch of their own.
+      if (event.gap && events.length > 0) break;
+      if (event.gap) {
+        truncated = true;
+        from = event.seq;
+      }
       const data = event.at < this.#since ? undefined : matches(event);
       if (data !== undefined) {
         if (events.length >= limit) break;
@@ -101,7 +112,8 @@ export class EventSubscription {
     return {
       events,
       position: { epoch, seq },
-      truncated: after.seq < purged,
+      from: { epoch, seq: from },
+      truncated,
       hasMore: seq < head,
       newestAt: seq === head ? page.events.at(-1)?.at : undefined,
     };

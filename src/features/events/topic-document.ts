@@ -18,6 +18,8 @@ export interface TopicEvent {
   readonly trace: string | undefined;
   /** The only principal that may get it; undefined for all subscribers. */
   readonly owner?: string | undefined;
+  /** No event, but the place of events that are missing: every reader that passes it learns of a gap. */
+  readonly gap?: true | undefined;
   /** Frozen: all subscribers have the same object. */
   readonly data: JsonObject;
   /** The event as it is stored. */
@@ -27,7 +29,7 @@ export interface TopicEvent {
 }
 
 /** The facts of an event before its commit. */
-export type NewEvent = Pick<TopicEvent, 'id' | 'at' | 'trace' | 'owner' | 'data'> & { readonly text: string };
+export type NewEvent = Pick<TopicEvent, 'id' | 'at' | 'trace' | 'owner' | 'gap' | 'data'> & { readonly text: string };
 
 /** A range of older events, which a row of its own has. */
 export interface TopicPart {
@@ -63,10 +65,10 @@ export const NEW_TOPIC = (epoch: string): TopicHead => ({ epoch, last: 0, purged
 
 /** Numbers an event. @param committed milliseconds since 1970 */
 export function commitEvent(event: NewEvent, seq: number, committed: number): TopicEvent {
-  const { id, at, trace, owner, data, text } = event;
-  const more = owner === undefined ? '' : `,${toText(owner)}`;
+  const { id, at, trace, owner, gap, data, text } = event;
+  const more = gap ? ',null,true' : owner === undefined ? '' : `,${toText(owner)}`;
   const line = `[${toText(id)},${at},${committed},${toText(trace ?? null)},${text}${more}]`;
-  return { seq, id, at, committed, trace, owner, data, line, bytes: Buffer.byteLength(line) };
+  return { seq, id, at, committed, trace, owner, gap, data, line, bytes: Buffer.byteLength(line) };
 }
 
 /** True if the tail has to become a part before the next event. All nodes that read the same head decide the same. */
@@ -142,12 +144,14 @@ export function readPart(text: string, { first, last }: TopicPart): readonly Top
 function readEvents(lines: readonly string[], first: number): readonly TopicEvent[] {
   return lines.map((line, index): TopicEvent => {
     const read = fromText(line, 'an event of a topic');
-    const [id, at, committed, trace, data, owner]: readonly unknown[] = Array.isArray(read) ? read : [];
+    const [id, at, committed, trace, data, written, missing]: readonly unknown[] = Array.isArray(read) ? read : [];
     if (typeof id !== 'string' || typeof at !== 'number' || !isCount(committed) || !isJsonObject(data)) throw damaged();
     const traced = typeof trace === 'string' ? trace : undefined;
+    const owner = written ?? undefined;
     if (owner !== undefined && typeof owner !== 'string') throw damaged();
+    const gap = missing === true ? missing : undefined;
     const bytes = Buffer.byteLength(line);
-    return { seq: first + index, id, at, committed, trace: traced, owner, data: frozen(data), line, bytes };
+    return { seq: first + index, id, at, committed, trace: traced, owner, gap, data: frozen(data), line, bytes };
   });
 }
 

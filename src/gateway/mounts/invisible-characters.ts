@@ -59,7 +59,13 @@ const DATA: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples
 /** The members that a model or a person reads, and no call needs. */
 const READ: ReadonlySet<string> = new Set(['title', 'description', '$comment']);
 /** The members of a definition that are read. */
-const PARTS: ReadonlySet<string> = new Set(['inputSchema', 'outputSchema', 'arguments', 'annotations']);
+const PARTS: ReadonlySet<string> = new Set([
+  'inputSchema',
+  'outputSchema',
+  'payloadSchema',
+  'arguments',
+  'annotations',
+]);
 
 /**
  * Removes the invisible characters from the title and the description of a definition, of its schemas and their parts, and of

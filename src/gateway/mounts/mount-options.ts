@@ -66,6 +66,8 @@ export interface MountOptions extends NameOptions, Guarded {
   /** Maximum number of connections to the upstream, and of calls in flight on one of them. Default 256 each. */
   readonly maxUpstreamConnections?: number | undefined;
   readonly maxUpstreamInFlight?: number | undefined;
+  /** Maximum number of subscriptions to events of the upstream: one for each type, grant and arguments. Default 128. */
+  readonly maxEventRelays?: number | undefined;
   /** The longest opening of a connection. Default 10,000. */
   readonly connectMs?: number | undefined;
   /** The time after which a local server that does not answer the probe for its era is taken for a legacy one. Default 3,000. */
@@ -140,6 +142,7 @@ const DEFAULTS = {
   pins: 'warn',
   maxUpstreamConnections: 256,
   maxUpstreamInFlight: 256,
+  maxEventRelays: 128,
   connectMs: 10_000,
   probeMs: 3_000,
   upstreamWaitMs: 10_000,

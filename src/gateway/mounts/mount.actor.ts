@@ -16,12 +16,16 @@ import { durationOf } from '../../core/kernel/duration.ts';
 import type { Charted, Facts } from '../../core/kernel/inspection/records.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
+import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import type { ListKind } from '../../core/messages/change-notices.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
+import { settingsIn } from '../../core/protocol/extensions.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import type { Store } from '../../core/store/store.ts';
+import { EVENTS_EXTENSION } from '../../features/events/event-wire.ts';
 import { CatalogueRecord } from './catalogue-record.ts';
+import { EventRelays, type TopicsOfMounts } from './event-relays.ts';
 import type { MountSettings } from './mount-options.ts';
 import {
   type AnnouncedCapabilities,
@@ -104,6 +108,8 @@ export interface MountServer {
   readonly registrations: MountRegistrations;
   /** Serves the skills of upstreams. */
   readonly skills: SkillsOfMounts;
+  /** The event types of the server. Created with the first one. */
+  topics(): TopicsOfMounts;
   readonly capabilities: AnnouncedCapabilities;
   readonly gatherMs: number;
   /** Notifies the clients that watch a resource. */
@@ -117,6 +123,8 @@ interface MountActorOptions extends MountServer {
   readonly settings: MountSettings;
   readonly upstream: ReplaceableUpstream;
   readonly claims: NameClaims;
+  /** Opens the store. */
+  store(): Promise<Store>;
   /** Shows the tools by search alone, or not any more. */
   showBySearch(shown: boolean): Promise<void>;
   /** 0 to 1, for back-off. */
@@ -144,6 +152,7 @@ class MountActor implements Behaviour<MountMail> {
   readonly #elements: MountedElements;
   #record: CatalogueRecord;
   readonly #watched: WatchedResources;
+  readonly #relays: EventRelays;
   /** Resources that clients watch, and that no catalogue of this mount had yet. */
   readonly #unknown = new Set<string>();
   #store: Store | undefined;
@@ -174,7 +183,14 @@ class MountActor implements Behaviour<MountMail> {
     const { name, targetKey, system, settings, gatherMs } = options;
     this.#options = options;
     this.#self = self;
-    this.#elements = new MountedElements({ ...options, mount: name, clock: system.clock, log: system.log });
+    this.#relays = new EventRelays({
+      ...{ mount: name, upstream: options.upstream, clock: system.clock, most: settings.maxEventRelays },
+      ...{ log: throttledLog(system.log, system.clock), store: options.store, topics: options.topics },
+    });
+    this.#elements = new MountedElements({
+      ...options,
+      ...{ mount: name, clock: system.clock, log: system.log, relays: this.#relays },
+    });
     this.#watched = new WatchedResources({
       ...{ upstream: options.upstream, clock: system.clock, gatherMs },
       log: (level, message, fields) => system.log(level, `mount "${name}": ${message}`, fields),
@@ -213,10 +229,11 @@ class MountActor implements Behaviour<MountMail> {
 
   facts(): Facts {
     const { failures, listedAt } = this.#snapshot.context;
-    const { tools = 0, resources = 0, prompts = 0, problems = [] } = this.#elements.offered ?? {};
+    const { tools = 0, resources = 0, prompts = 0, events = 0, problems = [] } = this.#elements.offered ?? {};
     return {
       upstream: this.#options.upstream.current.state,
-      ...{ tools, resources, prompts, failures, problems, 'watched resources': this.#watched.size },
+      ...{ tools, resources, prompts, events, failures, problems, 'watched resources': this.#watched.size },
+      ...(events > 0 && { 'subscriptions to events': this.#relays.size }),
       ...(listedAt === 0 ? {} : { 'ms since its listing': this.#options.system.clock.date() - listedAt }),
       ...(this.#failure === undefined ? {} : { 'last failure': messageOf(this.#failure) }),
     };
@@ -552,6 +569,7 @@ class MountActor implements Behaviour<MountMail> {
       if (moved.client) this.#follow(moved.client);
       else this.#unfollow();
       this.#watched.subscribeAgain();
+      this.#relays.reconnect();
       this.#views.clear();
       this.#changed.clear();
       this.#catalogue = moved.catalogue;
@@ -581,12 +599,13 @@ class MountActor implements Behaviour<MountMail> {
    * @param owned the same connection if it is that of an owner
    */
   #listChanges(client: ConnectedClient, owned?: ConnectedClient): Changes {
-    const { tools, prompts, resources } = client.server.capabilities;
+    const { tools, prompts, resources, extensions } = client.server.capabilities;
     const announces = (capability: unknown): boolean => isObject(capability) && capability.listChanged === true;
     const changes = client.changes({
       tools: announces(tools),
       prompts: announces(prompts),
       resourceList: announces(resources),
+      eventTypes: announces(settingsIn(extensions, EVENTS_EXTENSION)),
     });
     const follow = async (): Promise<void> => {
       for await (const _ of changes) this.#self.send({ type: 'changed', client: owned });
@@ -616,6 +635,9 @@ class MountActor implements Behaviour<MountMail> {
     this.#changesOfOwners.clear();
     this.#watched.close();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());
-    this.#record.written().then(resolve, () => resolve());
+    Promise.all([this.#record.written(), this.#relays.close()]).then(
+      () => resolve(),
+      () => resolve(),
+    );
   }
 }

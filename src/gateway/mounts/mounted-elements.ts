@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ClientError, ErrorResponse } from '../../client/client-errors.ts';
 import { isPrompt, isTool, readCompletion } from '../../client/received.ts';
+import { readEventType } from '../../client/server-events.ts';
 import type { Context } from '../../core/execution/context.ts';
 import type {
   Completer,
@@ -29,8 +30,11 @@ import type { Registration } from '../../core/registry/registration.ts';
 import { compileInput } from '../../core/schema/compile-schema.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
 import { digest } from '../../core/store/seal.ts';
+import { RETAIN } from '../../features/events/event-definition.ts';
+import type { CompiledEvent } from '../../features/events/event-topics.ts';
 import { type CompiledLimits, compileLimits } from '../../features/guard/limits/call-limits.ts';
 import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';
+import type { EventRelays, TopicsOfMounts } from './event-relays.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
 import { entryOf, MountApprovals, type ToolApproval } from './mount-approvals.ts';
 import { foundBy, type MountSettings } from './mount-options.ts';
@@ -83,6 +87,9 @@ interface MountedElementsOptions extends RelayOptions {
   readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
   readonly skills: SkillsOfMounts;
+  readonly relays: EventRelays;
+  /** Created with the first event type. */
+  topics(): TopicsOfMounts;
   readonly log: RuntimeLog;
 }
 
@@ -90,6 +97,7 @@ interface MountedClaims {
   readonly tool: ReadonlyMap<string, MountedTool>;
   readonly prompt: ReadonlyMap<string, MountedPrompt>;
   readonly resource: ReadonlyMap<string, MountedResource>;
+  readonly event: ReadonlyMap<string, CompiledEvent>;
 }
 
 /** The number of elements of each kind that a mount offers, and why others are left out. */
@@ -97,14 +105,20 @@ interface OfferedElements {
   readonly tools: number;
   readonly resources: number;
   readonly prompts: number;
+  readonly events: number;
   /** One sentence for each definition that is left out or changed. */
   readonly problems: readonly string[];
 }
 
 const OFFERED = ['tools', 'resources', 'prompts', 'completions'] as const;
-const LISTS = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const;
-const NO_VIEWS: ViewedCatalogue['views'] = { tool: new Map(), prompt: new Map(), resource: new Map() };
-const NO_CLAIMS: MountedClaims = { tool: new Map(), prompt: new Map(), resource: new Map() };
+const LISTS = { tool: 'tools', prompt: 'prompts', resource: 'resources', event: undefined } as const;
+const NO_CLAIMS: MountedClaims = { tool: new Map(), prompt: new Map(), resource: new Map(), event: new Map() };
+const NO_VIEWS: ViewedCatalogue['views'] = {
+  tool: new Map(),
+  prompt: new Map(),
+  resource: new Map(),
+  event: new Map(),
+};
 const MOUNT_EVENT: LogFields = { event: 'mount' };
 /** An upstream checks the arguments itself. */
 const UNCHECKED: CompiledSchema = { json: { type: 'object' }, check: (value) => ({ ok: true, value }) };
@@ -213,6 +227,7 @@ export class MountedElements implements Claimant {
           isResource(resource) ? this.#resource(resource, completes) : undefined,
         ),
       ),
+      event: this.#compiled('event', catalogue.events ?? [], problems, (type) => this.#event(type)),
     };
     this.#problems = [...problems, ...(this.#approvals?.problems ?? [])];
     this.#isPublic = catalogue.isPublic;
@@ -245,6 +260,7 @@ export class MountedElements implements Claimant {
     registrations.tools.replaceSource(this.#source, tools);
     registrations.resources.replaceSource(this.#source, [...resources, ...this.#templates]);
     registrations.prompts.replaceSource(this.#source, prompts);
+    const events = this.#registerEvents(problems);
     const own = new Set(resources.map(({ key }) => key));
     skills.mounted(
       new MountedSkills(
@@ -254,13 +270,24 @@ export class MountedElements implements Claimant {
     );
     const listed = resources.filter((each) => each.listed !== 'none');
     this.offered = {
-      ...{ tools: tools.length, resources: listed.length, prompts: prompts.length },
+      ...{ tools: tools.length, resources: listed.length, prompts: prompts.length, events },
       problems: [...this.#problems, ...problems],
     };
     if (!settled) return;
     const report = this.offered.problems.join('\n- ');
     if (report !== '' && report !== this.#reported) log('warning', `mount "${this.mount}":\n- ${report}`, MOUNT_EVENT);
     this.#reported = report;
+  }
+
+  /** Offers the event types. Without one, now or before, nothing of events is created. @returns their number */
+  #registerEvents(problems: string[]): number {
+    const { relays, topics } = this.#options;
+    if (this.claims.event.size === 0 && !this.offered?.events) return 0;
+    const { relayed } = topics();
+    const events = this.#free('event', this.claims.event, relayed.catalogue, problems);
+    relayed.replaceSource(this.#source, events);
+    relays.retain(new Set(events.map(({ key }) => key)));
+    return events.length;
   }
 
   /** The URI upstream of a resource of this mount; undefined for others. */
@@ -386,6 +413,7 @@ export class MountedElements implements Claimant {
     registered: ReadableCatalogue<unknown>,
     problems: string[],
   ): (C & OfMount)[] {
+    const list = LISTS[kind];
     const taken = new Map(registered.all().map(({ key, source }) => [key, source]));
     const free: (C & OfMount)[] = [];
     for (const [key, element] of claimed) {
@@ -394,7 +422,7 @@ export class MountedElements implements Claimant {
       if (source === this.#source)
         free.push({
           ...element,
-          ofUpstream: this.#isPublic?.[LISTS[kind]] ? 'public' : 'private',
+          ofUpstream: list && this.#isPublic?.[list] ? 'public' : 'private',
           // Lists have the elements of mounts in the order of the mounts.
           rank: this.#options.claims.rankOf(this.mount),
         });
@@ -516,6 +544,37 @@ export class MountedElements implements Claimant {
             params: { name: prompt.name, arguments: isJsonObject(args) ? args : {} },
             repeatable: true,
           }),
+      },
+    };
+  }
+
+  /** @throws {Error} for a type whose events cannot be received here */
+  #event(given: JsonObject): CompiledEvent | undefined {
+    const type = readEventType(given);
+    const name = type && this.#names.offered(type.name);
+    if (!type || name === undefined) return undefined;
+    const { description, delivery, inputSchema, payloadSchema } = type;
+    if (!delivery.includes('poll') && !delivery.includes('push'))
+      throw new Error('its server offers neither polls nor streams of it, and this gateway receives no webhooks');
+    const { title, _meta: meta } = given;
+    const whole = name.endsWith(type.name) || this.#options.settings.rename?.[type.name] !== undefined;
+    const shown = typeof title === 'string' ? title : whole ? undefined : type.name;
+    return {
+      key: name,
+      access: accessOf(this.#options.settings),
+      definition: {
+        name,
+        ...(shown === undefined ? {} : { title: shown }),
+        ...{ description, delivery: ['poll', 'push', 'webhook'], inputSchema, payloadSchema },
+        ...(isJsonObject(meta) ? { _meta: meta } : {}),
+      },
+      implementation: {
+        ...{ label: `event "${name}"`, payload: UNCHECKED, by: undefined, match: undefined, shape: undefined },
+        input: this.#options.settings.validate
+          ? compileInput(inputSchema, `event "${name}": inputSchema`)
+          : { ...UNCHECKED, json: inputSchema },
+        ...{ retain: RETAIN, inFlight: 1 },
+        source: this.#options.relays.sourceOf(type.name, name, delivery),
       },
     };
   }

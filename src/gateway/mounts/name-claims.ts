@@ -3,7 +3,7 @@
  * whichever is listed first: a name means the same after each restart.
  */
 
-export type ClaimedKind = 'tool' | 'prompt' | 'resource';
+export type ClaimedKind = 'tool' | 'prompt' | 'resource' | 'event';
 
 /** A mount with the names of its catalogue. */
 export interface Claimant {
@@ -19,7 +19,7 @@ export interface Claimant {
   register(settled?: boolean): void;
 }
 
-const KINDS = ['tool', 'prompt', 'resource'] as const;
+const KINDS = ['tool', 'prompt', 'resource', 'event'] as const;
 
 export class NameClaims {
   /** The sources of elements whose catalogues have pages. */

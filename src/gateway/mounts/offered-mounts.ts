@@ -163,6 +163,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     const capabilities = this.#host?.capabilities;
     for (const capability of ALL_CAPABILITIES) capabilities?.add(capability);
     this.#host?.skills.announce();
+    this.#host?.topics().announce();
   }
 
   #begin(mount: OpenMount): void {

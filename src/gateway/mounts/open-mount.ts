@@ -183,6 +183,7 @@ export function openMount(
   const upstream = new ReplaceableUpstream(open(target, settings, signIns), system.clock);
   const actor = spawnMount({
     ...{ system, name, settings, upstream, registrations, skills, capabilities, gatherMs, subscriptions },
+    ...{ topics: host.topics, store: host.store },
     showBySearch: (shown: boolean) => host.showBySearch(name, shown),
     claims: host.claims,
     targetKey: targetKeyOf(target),

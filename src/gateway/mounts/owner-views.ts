@@ -97,7 +97,11 @@ export class OwnerViews {
    * element that the catalogue has, too, is as in the catalogue.
    */
   over(shared: UpstreamCatalogue): ViewedCatalogue {
-    const views = { tool: new Map<string, ElementView>(), prompt: new Map<string, ElementView>(), resource: new Map() };
+    const views = {
+      ...{ tool: new Map<string, ElementView>(), prompt: new Map<string, ElementView>(), resource: new Map() },
+      // Events are read on no connection of an owner.
+      event: new Map(),
+    };
     if (this.#views.size === 0) return { whole: shared, views };
     const whole = { ...shared };
     for (const [kind, list] of LISTS) {

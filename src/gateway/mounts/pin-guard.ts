@@ -1,7 +1,16 @@
 /** Compares each catalogue of a mount with its pins: reports the differences, or holds what is not approved. */
 import { messageOf } from '../../core/protocol/json.ts';
 import type { PinRecord } from './pin-record.ts';
-import { approvePins, compareWithPins, describePinChange, isHeld, type PinChange, type Pins, pinsOf } from './pins.ts';
+import {
+  approvePins,
+  compareWithPins,
+  describePinChange,
+  isHeld,
+  NO_PINS,
+  type PinChange,
+  type Pins,
+  pinsOf,
+} from './pins.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 
 /** A catalogue, and the part of it that may be offered. */
@@ -22,7 +31,6 @@ interface PinGuardOptions {
 
 /** Longest list of differences in one report. */
 const MAX_REPORTED = 20;
-const NO_PINS: Pins = { tools: [], prompts: [] };
 
 export class PinGuard {
   readonly #options: PinGuardOptions;
@@ -49,7 +57,7 @@ export class PinGuard {
         pins = now;
       }
     } catch (error) {
-      const effect = holds ? 'its tools and prompts are held' : 'its definitions are not compared';
+      const effect = holds ? 'its tools, prompts and events are held' : 'its definitions are not compared';
       const problem = `the pins cannot be read or written, so ${effect}: ${messageOf(error)}`;
       return { catalogue, offered: holds ? without(catalogue, NO_PINS) : catalogue, problems: [problem] };
     }
@@ -58,7 +66,7 @@ export class PinGuard {
     const held = changes.filter(isHeld);
     const problems = [
       ...reported(pins ? changes : [], holds),
-      pins ? advice : `all ${held.length} tools and prompts are held until they are approved`,
+      pins ? advice : `all ${held.length} tools, prompts and events are held until they are approved`,
     ];
     return { catalogue, offered: holds ? without(catalogue, approvedOf(now, held)) : catalogue, problems };
   }
@@ -66,7 +74,7 @@ export class PinGuard {
   /**
    * Approves the definitions of a catalogue.
    *
-   * @param element the tool or prompt, by its name upstream. Default: all
+   * @param element the tool, prompt or event type, by its name upstream. Default: all
    * @returns one sentence for each difference that is approved
    * @throws {Error} for an unknown name, or if the pins cannot be read or written
    */
@@ -75,7 +83,7 @@ export class PinGuard {
     const now = pinsOf(catalogue);
     const pins = (await record.read()) ?? NO_PINS;
     const approved = approvePins(pins, now, element);
-    if (!approved) throw new Error(`there is no tool or prompt ${element}`);
+    if (!approved) throw new Error(`there is no tool, prompt or event ${element}`);
     await record.write(approved);
     const changes = compareWithPins(pins, now);
     return changes.filter(({ name }) => element === undefined || name === element).map(describePinChange);
@@ -91,19 +99,25 @@ function reported(changes: readonly PinChange[], holds: boolean): readonly strin
 }
 
 /** The pins without those of held elements. */
-function approvedOf({ tools, prompts }: Pins, held: readonly PinChange[]): Pins {
+function approvedOf({ tools, prompts, events }: Pins, held: readonly PinChange[]): Pins {
   const isFree = (of: PinChange['of']) => (pin: { readonly name: string }) =>
     !held.some((change) => change.of === of && change.name === pin.name);
-  return { tools: tools.filter(isFree('tool')), prompts: prompts.filter(isFree('prompt')) };
+  return {
+    tools: tools.filter(isFree('tool')),
+    prompts: prompts.filter(isFree('prompt')),
+    events: events.filter(isFree('event')),
+  };
 }
 
-/** The catalogue with those tools and prompts only that are approved. Resources have no pins. */
+/** The catalogue with those tools, prompts and event types only that are approved. Resources have no pins. */
 function without(catalogue: UpstreamCatalogue, approved: Pins): UpstreamCatalogue {
   const tools = new Set(approved.tools.map(({ name }) => name));
   const prompts = new Set(approved.prompts.map(({ name }) => name));
+  const events = new Set(approved.events.map(({ name }) => name));
   return {
     ...catalogue,
     tools: catalogue.tools.filter(({ name }) => tools.has(name)),
     prompts: catalogue.prompts.filter(({ name }) => prompts.has(name)),
+    events: catalogue.events?.filter(({ name }) => events.has(name)),
   };
 }

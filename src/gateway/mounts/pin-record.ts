@@ -39,7 +39,7 @@ export class FilePins implements PinRecord {
       const lock = {
         about: 'Approved definitions of MCP servers. `troupe gateway CONFIG --diff` compares, `--approve NAME` writes.',
         version: VERSION,
-        servers: Object.fromEntries(servers.map(([name, { tools, prompts }]) => [name, toJson({ tools, prompts })])),
+        servers: Object.fromEntries(servers.map(([name, pinned]) => [name, toJson(pinned)])),
       };
       replaceFile(this.#file, editableJson(lock), { link: 'follow' });
     });
@@ -113,16 +113,18 @@ export class StoredPins implements PinRecord {
   }
 }
 
-function toJson({ tools, prompts }: Pins): JsonObject {
+/** A server without events has the same entry as ever. */
+function toJson({ tools, prompts, events }: Pins): JsonObject {
   const list = (pins: readonly Pin[]): JsonValue => pins.map((pin) => ({ ...pin }));
-  return { tools: list(tools), prompts: list(prompts) };
+  return { tools: list(tools), prompts: list(prompts), ...(events.length > 0 && { events: list(events) }) };
 }
 
 function readPins(value: JsonValue | undefined): Pins | undefined {
   if (!isJsonObject(value)) return undefined;
   const tools = readList(value.tools);
   const prompts = readList(value.prompts);
-  return tools && prompts && { tools, prompts };
+  const events = value.events === undefined ? [] : readList(value.events);
+  return tools && prompts && events && { tools, prompts, events };
 }
 
 /** Entries of another shape approve nothing. */

@@ -1,4 +1,4 @@
-/** Pins: the definitions of an upstream's tools and prompts as people approved them, and their differences from those of today. */
+/** Pins: the definitions of an upstream's tools, prompts and event types as people approved them, and their differences from those of today. */
 
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
 import { digest } from '../../core/store/seal.ts';
@@ -17,18 +17,24 @@ export interface Pin {
 export interface Pins {
   readonly tools: readonly Pin[];
   readonly prompts: readonly Pin[];
+  readonly events: readonly Pin[];
 }
+
+/** Nothing is approved. */
+export const NO_PINS: Pins = { tools: [], prompts: [], events: [] };
 
 /** The definitions of one upstream, as it sent them. */
 export interface PinnableDefinitions {
   readonly tools: readonly unknown[];
   readonly prompts: readonly unknown[];
+  /** Undefined: none. */
+  readonly events?: readonly unknown[] | undefined;
   /** The request that a call of each tool makes, if it is known here. */
   readonly requests?: Readonly<Record<string, JsonObject>> | undefined;
 }
 
 interface PinPlace {
-  readonly of: 'tool' | 'prompt';
+  readonly of: 'tool' | 'prompt' | 'event';
   /** The name upstream. */
   readonly name: string;
 }
@@ -62,12 +68,12 @@ const made = new WeakSet<Pin>();
  * Pins all definitions of an upstream. Of two definitions of one name, the first counts. The pin of a tool has its request, which may
  * change while the tool looks as before.
  */
-export function pinsOf({ tools, prompts, requests = {} }: PinnableDefinitions): Pins {
+export function pinsOf({ tools, prompts, events = [], requests = {} }: PinnableDefinitions): Pins {
   const whole = tools.map((tool) => {
     const request = isJsonObject(tool) && typeof tool.name === 'string' ? requests[tool.name] : undefined;
     return isJsonObject(tool) && request ? { ...tool, request } : tool;
   });
-  return { tools: sortedPins(whole), prompts: sortedPins(prompts) };
+  return { tools: sortedPins(whole), prompts: sortedPins(prompts), events: sortedPins(events) };
 }
 
 function sortedPins(definitions: readonly unknown[]): readonly Pin[] {
@@ -90,10 +96,14 @@ export function isIntact(pin: Pin): boolean {
  * Compares the definitions of today with the pins.
  *
  * @param pins a pin that is not intact counts as missing
- * @returns the tools first, then the prompts, each by name; empty if nothing differs
+ * @returns the tools first, then the prompts and the event types, each by name; empty if nothing differs
  */
 export function compareWithPins(pins: Pins, now: Pins): readonly PinChange[] {
-  return [...changesOf('tool', pins.tools, now.tools), ...changesOf('prompt', pins.prompts, now.prompts)];
+  return [
+    ...changesOf('tool', pins.tools, now.tools),
+    ...changesOf('prompt', pins.prompts, now.prompts),
+    ...changesOf('event', pins.events, now.events),
+  ];
 }
 
 function changesOf(of: PinPlace['of'], pinned: readonly Pin[], offered: readonly Pin[]): readonly PinChange[] {
@@ -163,14 +173,14 @@ function quoted(name: string): string {
 /**
  * Approves the definitions of today.
  *
- * @param name the tool or prompt to approve, by its name upstream: also one that was removed. Default: all
+ * @param name the tool, prompt or event type to approve, by its name upstream: also one that was removed. Default: all
  * @returns the new pins; undefined if neither the pins nor the definitions of today have that name
  * @example approvePins(pins, pinsOf(catalogue), 'create_issue');
  */
 export function approvePins(pins: Pins, now: Pins, name?: string): Pins | undefined {
   if (name === undefined) return now;
   const has = (list: readonly Pin[]): boolean => list.some((pin) => pin.name === name);
-  if (![pins.tools, pins.prompts, now.tools, now.prompts].some(has)) return undefined;
+  if (![...Object.values(pins), ...Object.values(now)].some(has)) return undefined;
   const renamed = compareWithPins(pins, now).filter((change) => change.change === 'renamed' && change.name === name);
   const replaced = (of: PinPlace['of'], list: readonly Pin[], today: readonly Pin[]): readonly Pin[] => {
     const old = renamed.flatMap((change) =>
@@ -182,5 +192,6 @@ export function approvePins(pins: Pins, now: Pins, name?: string): Pins | undefi
   return {
     tools: replaced('tool', pins.tools, now.tools),
     prompts: replaced('prompt', pins.prompts, now.prompts),
+    events: replaced('event', pins.events, now.events),
   };
 }

@@ -4,6 +4,7 @@ import type { Elements } from '../../core/server/elements.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { SIGN_IN_PATH } from '../../core/transports/transport.ts';
 import { code } from '../../features/code/code.feature.ts';
+import { events } from '../../features/events/events.feature.ts';
 import { authorization } from '../../features/guard/authorization/authorization.feature.ts';
 import { skills } from '../../features/skills/skills.feature.ts';
 import { FINDING } from './define-mount.ts';
@@ -27,6 +28,7 @@ export function mountsOf(core: Core): OfferedMounts {
         tools: elements.tools(),
       },
       code: () => core.service(code),
+      topics: () => core.service(events).topics,
       subscriptions: changes,
       connections: quotas.upstreamConnections,
       maxResultLength: limits.maxResultLength,
@@ -41,13 +43,20 @@ export function mountsOf(core: Core): OfferedMounts {
 }
 
 /** True if a request needs no list, and names an element that is registered. */
-function isServable(operation: Operation, { tools, prompts, resources }: Elements['catalogues']): boolean {
+function isServable(
+  operation: Operation,
+  { tools, prompts, resources, events: types }: Elements['catalogues'],
+): boolean {
   switch (operation.method) {
     case 'tools/call':
       // The tools of mounts are found by them.
       return tools.get(operation.name) !== undefined && !FINDING.has(operation.name);
     case 'prompts/get':
       return prompts.get(operation.name) !== undefined;
+    case 'events/poll':
+    case 'events/stream':
+    case 'events/subscribe':
+      return types.get(operation.name) !== undefined;
     case 'resources/read':
     case 'resources/subscribe':
       return resources.get(operation.uri) !== undefined;
@@ -64,5 +73,5 @@ function isServable(operation: Operation, { tools, prompts, resources }: Element
 
 const NEEDS_LISTS: ReadonlySet<string> = new Set([
   ...['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'],
-  ...['skills/list', 'skills/get', 'resources/directory/read'],
+  ...['skills/list', 'skills/get', 'resources/directory/read', 'events/list'],
 ]);

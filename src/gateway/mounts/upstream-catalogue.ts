@@ -1,5 +1,6 @@
 /** The catalogue of an upstream: its definitions as it sent them, and how they are listed, stored and read again. */
 import type { ConnectedClient } from '../../client/connected-client.ts';
+import { readEventType, type ServerEventType } from '../../client/server-events.ts';
 import { jsonLength } from '../../core/execution/size.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
@@ -16,6 +17,8 @@ export interface UpstreamCatalogue {
   readonly templates: readonly ResourceTemplate[];
   readonly prompts: readonly Prompt[];
   readonly skills: readonly SkillEntry[];
+  /** The event types; undefined if the upstream has none. */
+  readonly events?: readonly ServerEventType[] | undefined;
   /** The requests that a direct upstream makes for calls of its tools, by their names: parts of their pins. */
   readonly requests?: Readonly<Record<string, JsonObject>> | undefined;
   /** The options of single tools, by their names: those of the operator, beside the options of the mount. */
@@ -56,7 +59,7 @@ export async function listUpstream(
 ): Promise<UpstreamCatalogue> {
   const fresh = { fresh: true, timeoutMs } as const;
   const problems: string[] = [];
-  const [tools, resources, templates, prompts, skills] = await Promise.all([
+  const [tools, resources, templates, prompts, skills, events] = await Promise.all([
     client.tools(fresh),
     client.resources(fresh),
     client.templates(fresh),
@@ -64,6 +67,10 @@ export async function listUpstream(
     // An extension that fails takes no tool with it.
     client.skills(fresh).catch((error: unknown) => {
       problems.push(`its skills are left out: ${messageOf(error)}`);
+      return [];
+    }),
+    client.eventTypes(fresh).catch((error: unknown) => {
+      problems.push(`its events are left out: ${messageOf(error)}`);
       return [];
     }),
   ]);
@@ -75,6 +82,7 @@ export async function listUpstream(
     templates,
     prompts,
     skills,
+    ...(events.length > 0 && { events }),
     ...(problems.length > 0 && { problems }),
     era: client.server.era,
     version: client.server.version,
@@ -111,6 +119,8 @@ export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
   if (!isList<Tool>(tools, 'name') || !isList<Resource>(resources, 'uri')) return undefined;
   if (!isList<ResourceTemplate>(templates, 'uriTemplate') || !isList<Prompt>(prompts, 'name')) return undefined;
   if (!isList<SkillEntry>(skills, 'uri')) return undefined;
+  // A catalogue of an earlier version has none.
+  const events = Array.isArray(value.events) ? value.events.flatMap((each) => readEventType(each) ?? []) : undefined;
   const isPublic = isObject(value.isPublic) ? value.isPublic : {};
   const shared = Object.fromEntries(LISTS.map((list) => [list, isPublic[list] === true]));
   const era = value.era === 'legacy' || value.era === 'modern' ? value.era : undefined;
@@ -131,6 +141,7 @@ export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
     templates,
     prompts,
     skills,
+    events,
     requests,
     policies,
     expose,

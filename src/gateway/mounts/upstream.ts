@@ -21,6 +21,7 @@ import type { Era } from '../../core/protocol/revisions.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
 import { PAGE_TYPE } from '../../core/protocol/views.ts';
 import type { DirectUpstream } from './direct-target.ts';
+import type { RelayConnection } from './event-relay.ts';
 import type { MountSettings } from './mount-options.ts';
 import type { UpstreamSignIn } from './sign-ins.ts';
 import { offeredPage } from './uris.ts';
@@ -185,6 +186,26 @@ export class Upstream {
       return known.client ?? this.#within(known.opening);
     }
     return this.#connected(this.#own(owner));
+  }
+
+  /** The principal whose grant reads events for a caller; undefined if the credentials of the mount read them for all. */
+  readerOfEvents(principal: string): string | undefined {
+    return this.#options.signIn?.grants.separate ? principal : undefined;
+  }
+
+  /**
+   * A connection on which events are read, whether or not a client is there.
+   *
+   * @param principal as {@link readerOfEvents} returns it
+   * @throws {ClientError}
+   */
+  async forEvents(principal: string | undefined): Promise<RelayConnection> {
+    if (principal === undefined) return { client: await this.catalogue(), authorization: undefined, target: this.key };
+    const owner = { key: `events/${principal}`, capabilities: {}, principal, session: undefined, several: false };
+    const client = await this.for(owner);
+    // The connection of a legacy upstream has the grant of its owner.
+    const authorization = client.server.era === 'modern' ? this.#options.signIn?.grants.of(principal) : undefined;
+    return { client, authorization, target: this.key };
   }
 
   /** True if each principal signs in at the upstream. */

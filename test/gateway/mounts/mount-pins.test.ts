@@ -72,7 +72,7 @@ test('U-18: a tool that changed between two lists is held until it is approved',
   staged({ pins: 'hold' }, async (stage) => {
     const { client, mount, log } = stage;
     assert.equal(await names(client), ['own'], 'nothing is approved yet');
-    assert.match(log[0] ?? '', 'all 2 tools and prompts are held until they are approved');
+    assert.match(log[0] ?? '', 'all 2 tools, prompts and events are held until they are approved');
     assert.equal(await mount.approve(), ['tool "price": new', 'tool "stock": new']);
     assert.equal(await names(client), ['own', 'shop_price', 'shop_stock']);
     stage.pullRug();
@@ -127,7 +127,7 @@ test('a lock file is the record of what is approved, also for a later mount', as
 test('an unknown name cannot be approved', () =>
   staged({}, async ({ mount }) => {
     const error = await mount.approve('nowhere').catch((thrown: unknown) => thrown);
-    assert.match(String(error), 'mount "shop": there is no tool or prompt nowhere');
+    assert.match(String(error), 'mount "shop": there is no tool, prompt or event nowhere');
   }));
 
 test('other options apply in place, and an invalid one changes nothing', () =>

@@ -76,6 +76,6 @@ test('an entry of another shape approves nothing', () =>
   inDirectory(async (file) => {
     const lock = { version: 1, servers: { gh: { tools: [{ name: 'add' }, 7, null], prompts: [] } } };
     writeFileSync(file, JSON.stringify(lock));
-    assert.equal(await new FilePins(file, 'gh').read(), { tools: [], prompts: [] });
+    assert.equal(await new FilePins(file, 'gh').read(), { tools: [], prompts: [], events: [] });
     assert.ok(existsSync(file));
   }));

@@ -87,9 +87,11 @@ test('a pin that was edited by hand approves nothing', () => {
   const [pin] = pins(ADD).tools;
   assert.ok(pin);
   const evil = tool({ description: 'Evil.' });
-  const forged = { tools: [{ ...pin, sha256: pinOf(evil).sha256 }], prompts: [] };
+  const forged = { tools: [{ ...pin, sha256: pinOf(evil).sha256 }], prompts: [], events: [] };
   assert.equal(lines(forged, evil), ['tool "add": new']);
-  assert.equal(lines({ tools: [{ ...pin, name: 'sum' }], prompts: [] }, tool({ name: 'sum' })), ['tool "sum": new']);
+  assert.equal(lines({ tools: [{ ...pin, name: 'sum' }], prompts: [], events: [] }, tool({ name: 'sum' })), [
+    'tool "sum": new',
+  ]);
 });
 
 test('approval replaces all pins, or that of one name', () => {

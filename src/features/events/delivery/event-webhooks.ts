@@ -67,6 +67,7 @@ export class EventWebhooks implements CellHolder {
     arguments: args,
     principal,
     auth,
+    by,
   }: StoredSubscription): Promise<Termination | 'later' | undefined> {
     const known = this.#topics.known(name);
     // It may be registered soon: two looks decide that it is gone.
@@ -108,7 +109,7 @@ export class EventWebhooks implements CellHolder {
           message: 'the caller may no longer receive these events',
           data: { reason: 'Access revoked' },
         };
-      return undefined;
+      return known.implementation.source?.failureOf(by);
     } catch (error) {
       this.#core.system.incident(`the rights of webhook ${id}`, error);
       return 'later';

@@ -8,6 +8,7 @@ import { ANONYMOUS, LOCAL } from '../../../core/protocol/principals.ts';
 import type { Core } from '../../../core/server/feature.ts';
 import { digest } from '../../../core/store/seal.ts';
 import { EventCursors, type EventPosition } from '../event-cursor.ts';
+import { topicOf } from '../event-definition.ts';
 import type { EventTopics, KnownEvent } from '../event-topics.ts';
 import { type EventsProfile, eventsError, profileOf } from '../event-wire.ts';
 import { checkedArguments } from '../subscription.ts';
@@ -76,6 +77,8 @@ export class SubscribeRequests {
     const key = { principal, url: callback.url.href, name: asked.name, arguments: asked.arguments };
     const id = idOfSubscription(key);
     return this.#inTurn(id, async () => {
+      const fromNow = asked.cursor === undefined;
+      await known.implementation.source?.feed({ arguments: asked.arguments, principal, fromNow });
       const existing = this.#options.subscriptions.find(id);
       const record = this.#recordOf(existing, { ...key, id }, asked, checked, request, profile, known);
       return existing ? this.#refresh(existing, record) : this.#create(record, asked, callback.url);
@@ -133,7 +136,7 @@ export class SubscribeRequests {
     checked: JsonObject,
     { auth }: RequestView,
     profile: EventsProfile,
-    { implementation: { by } }: KnownEvent,
+    { implementation }: KnownEvent,
   ): StoredSubscription {
     const { ring } = this.#options.core.keys;
     const now = this.#options.core.system.clock.date();
@@ -144,7 +147,7 @@ export class SubscribeRequests {
     const isSame = digest(checked) === digest(asked.arguments);
     return {
       ...{ state: 'live', created: now, epoch: '', seq: 0 },
-      ...(existing?.record ?? { by: by === undefined ? '' : String(checked[by]) }),
+      ...(existing?.record ?? { by: topicOf(implementation, checked, asked.arguments, key.principal) }),
       ...{ ...key, profile, secrets, auth, until: this.#until(asked.ttlMs, now) },
       ...(isSame ? { checked: undefined } : { checked }),
     };

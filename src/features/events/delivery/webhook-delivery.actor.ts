@@ -280,7 +280,7 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   }
 
   wants(event: TopicEvent): boolean {
-    return this.#matcher()(event) !== undefined;
+    return event.gap === true || this.#matcher()(event) !== undefined;
   }
 
   wake(upto: number): void {
@@ -360,6 +360,10 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
       if (!event) return this.#read();
       work.next += 1;
       this.#position = event.seq;
+      if (event.gap) {
+        this.#passGap();
+        return this.#pump();
+      }
       const item = itemOf(this.#record, event, work.match(event));
       if (item) this.#enter(item);
     }
@@ -428,7 +432,12 @@ export class WebhookDelivery implements Behaviour<DeliveryMail>, RestingSubscrip
   /** Events were deleted before they were delivered. */
   #skip({ epoch, purged, head }: TopicPage, isOther: boolean): void {
     this.#position = isOther || head < this.#position ? purged : Math.max(this.#position, purged);
-    this.#record = { ...this.#record, epoch, gap: true };
+    this.#record = { ...this.#record, epoch };
+    this.#passGap();
+  }
+
+  #passGap(): void {
+    this.#record = { ...this.#record, gap: true };
     this.#host.changed(this);
     this.#announceGap();
   }

@@ -433,12 +433,17 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     this.#options.posts.close();
   }
 
+  /** A type may be another one since, or one that was not there yet: each feed listens again. */
+  renewFeeds(): void {
+    for (const { feed } of this.#feeds.values()) feed.renew();
+  }
+
   #sweepLater(): void {
     this.#sweep ??= this.system.clock.after(SWEEP_MS, () => {
       this.#sweep = undefined;
       this.#endGone();
-      // A type may be another one since, and news between nodes can be lost.
-      for (const { feed } of this.#feeds.values()) feed.renew();
+      // News between nodes can be lost.
+      this.renewFeeds();
       if (this.#live.size > 0) this.#sweepLater();
     });
   }
@@ -450,6 +455,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     this.system.clock.soon(() => {
       this.#looking = false;
       this.#endChanged();
+      if (!this.#stopped) this.renewFeeds();
     });
   }
 
