@@ -1,4 +1,7 @@
-/** What 100,000 timers cost that are due at once (`--quick`: 10,000; `--memory`: no disk; `--overdue`: they were due before the server starts). */
+/**
+ * What 100,000 timers cost that are due at once (`--quick`: 10,000; `--memory`: no disk; `--overdue`: they were due before the server
+ * starts; `--spread`: they are due one after the other, 200 each second, and how late each is).
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,9 +22,12 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     memory: { type: 'boolean', default: false },
     overdue: { type: 'boolean', default: false },
+    spread: { type: 'boolean', default: false },
   },
 });
-const DUE = values.quick ? 10_000 : 100_000;
+const DUE = values.spread ? 4_000 : values.quick ? 10_000 : 100_000;
+/** Milliseconds between two of them. */
+const APART_MS = values.spread ? 5 : 0;
 const HOUR_MS = 3_600_000;
 /** Milliseconds that a server runs before the timers are due. */
 const EARLY_MS = 10_000;
@@ -40,18 +46,20 @@ const clock: Clock = {
 };
 
 let due = 0;
-let fired = 0;
+const late: number[] = [];
 let done: () => void = () => {};
 const machine = setup({
-  delays: { until: () => due - clock.date() },
+  types: { context: {} as { due: number }, input: {} as { due: number } },
+  delays: { until: ({ context }) => context.due - clock.date() },
   actions: {
-    fired: () => {
-      fired += 1;
-      if (fired === DUE) done();
+    fired: ({ context }) => {
+      late.push(clock.date() - context.due);
+      if (late.length === DUE) done();
     },
   },
 }).createMachine({
   id: 'reminder',
+  context: ({ input }) => input,
   initial: 'waiting',
   states: { waiting: { after: { until: { target: 'over', actions: 'fired' } } }, over: {} },
 });
@@ -74,7 +82,7 @@ async function create(handles: Handles): Promise<void> {
   const one = async (): Promise<void> => {
     while (left > 0) {
       left -= 1;
-      await handles.create('reminder', {}, CALLER);
+      await handles.create('reminder', { due: due + left * APART_MS }, CALLER);
     }
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, one));
@@ -106,8 +114,11 @@ async function allFired(store: Store, early: number): Promise<void> {
   const each = Math.round((user + system) / DUE);
   const where = `${values.memory ? 'in memory' : 'in a file'}, ${early > 0 ? 'in a running server' : 'before a start'}`;
   process.stdout.write(
-    `${DUE} timers due at once, ${where}: ${seconds.toFixed(1)} s (${Math.round(DUE / seconds)}/s), ${each} µs of processor time each; start ${start.toFixed(1)} s\n`,
+    `${DUE} timers due ${values.spread ? 'one after the other' : 'at once'}, ${where}: ${seconds.toFixed(1)} s (${Math.round(DUE / seconds)}/s), ${each} µs of processor time each; start ${start.toFixed(1)} s\n`,
   );
+  late.sort((a, b) => a - b);
+  const at = (share: number): string => (late[Math.floor(late.length * share)] ?? 0).toFixed(0);
+  if (values.spread) process.stdout.write(`late: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(1 - 1 / DUE)} ms\n`);
   await handles.stop();
 }
 
