@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../core/protocol/json.ts';
 
 /** Each member is undefined if it was not looked up. */
 export interface OnlineFacts {
-  /** The version of package.json at npm: there, missing, or the reason why nobody knows. */
+  /** The version of package.json at npm: whether it is there, or the reason why that is unknown. */
   readonly published?: 'yes' | 'no' | { readonly unknown: string };
   /** The token that the domain serves for OpenAI. */
   readonly challenge?: 'yes' | 'no' | { readonly unknown: string };

@@ -42,7 +42,7 @@ export const COMMANDS: readonly CommandStep[] = [
   step('npx troupe types server.ts', '…interface …'),
   step('npx troupe check server.ts || true', '…things to mend'),
   step('npx troupe listen server.ts paid 2>&1 || true', '…unknown event paid. The server has no events…'),
-  step('touch audit.jsonl && npx troupe audit audit.jsonl --since 1h'),
+  step('touch audit.jsonl && npx troupe audit audit.jsonl --since 1h || [ $? = 1 ]'),
   step('npx troupe pack server.ts 2>&1 || true', '…data/troupe.db looks like a secret or a database…'),
   step("mv data ../tables-data && npm pkg set description='Finds and books tables.' author='Ada'"),
   step('npx troupe pack server.ts && ls *.mcpb', '…tables-1.0.0.mcpb'),
