@@ -26,7 +26,7 @@ export function MachinePage({
           <h2>{title ?? name}</h2>
           <p class="stands">
             <span class="offer-name mono">{name}</span>
-            {key === undefined ? null : <span class="badge">one for each {key}</span>}
+            {key === undefined ? null : <span class="badge">one for each {key.replace('argument ', 'value of ')}</span>}
             {version === undefined ? null : <span class="badge">version {version}</span>}
             {ttlMs === undefined ? null : <span class="badge wait">lives {duration(ttlMs)} at most</span>}
             {idleMs === undefined ? null : <span class="badge wait">expires after {duration(idleMs)} without use</span>}
