@@ -2,6 +2,10 @@
  * Waits for an arrival: resolved by the arrival, never by a sleep, or rejected at a deadline with an error that names
  * what is missing.
  */
+import { processWide } from '../core/kernel/global-registry.ts';
+
+/** The deadline of the waits of a test that names none, in milliseconds. A test runner may set it for its process. */
+export const waits = processWide('troupe.testing.waits', () => ({ deadlineMs: 5_000 }));
 
 /** The parameters of a wait. */
 interface Deadline {

@@ -27,7 +27,7 @@ import type {
   ResourceTemplate,
   Tool,
 } from '../core/protocol/types.ts';
-import { listArrivals, type PendingArrival, wait } from './arrivals.ts';
+import { listArrivals, type PendingArrival, wait, waits } from './arrivals.ts';
 import { SharedWireChannel } from './shared-wire.ts';
 import { isJsonArray, isObjectInTest, readJson } from './test-json.ts';
 import { asNotification, readAnswer, type SeenMessage, type SeenNotification, TARGET, type Wire } from './wire.ts';
@@ -95,7 +95,7 @@ export class TestClient implements Client {
     this.messages = this.#seen;
     this.#wire = wire;
     this.#options = options;
-    this.#deadlineMs = options.deadlineMs ?? 5_000;
+    this.#deadlineMs = options.deadlineMs ?? waits.deadlineMs;
     this.#onMessage = options.onMessage;
     wire.onText((text) => this.#receive(text));
     void wire.closed.then((reason) => {

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { processWide } from '../../src/core/kernel/global-registry.ts';
 import { compiled } from '../harness/compiled.ts';
 import { runRegistered, type Totals } from '../harness/door.ts';
+import { HANG_MS } from '../harness/wait.ts';
 import { root } from './plan.ts';
 import { processorTimes, type Report } from './reports.ts';
 
@@ -11,6 +12,9 @@ import { processorTimes, type Report } from './reports.ts';
 const stdout = processWide('troupe.stdout', (): { guard?: { release(): void } | undefined; serves: boolean } => ({
   serves: false,
 }));
+
+/** The deadline of the waits of `troupe/testing`: a busy machine takes longer than its default. */
+processWide('troupe.testing.waits', () => ({ deadlineMs: 0 })).deadlineMs = HANG_MS;
 
 /** Longest that a process may live on after its tests, in milliseconds. */
 const LINGER_MS = 5_000;
