@@ -542,3 +542,18 @@ test('an upstream that ends the subscription of a webhook for good ends that of 
   await closeAll(clock, gateway.server);
   await hook.close();
 });
+
+test('an event type that an upstream adds is listed after its announcement, and clients of the gateway get list_changed', async () => {
+  const clock = new SimulatedClock(1_000_000);
+  const { server: upstream } = upstreamOf(clock);
+  const gateway = await gatewayTo(upstream, clock);
+  const ada = await gateway.as('ada');
+  void ada.modern('subscriptions/listen', { notifications: { eventsListChanged: true } }).catch(() => {});
+  const sent = (method: string): boolean => ada.notifications.some((each) => each.method === method);
+  await untilPassed(clock, () => sent('notifications/subscriptions/acknowledged'), 100);
+  upstream.event('later', { description: 'd', payload: PAYLOAD });
+  await untilPassed(clock, () => sent('notifications/events/list_changed'), 500);
+  const { events } = await ada.modern('events/list', {});
+  assert.equal((events as JsonObject[]).map(({ name }) => name).sort(), ['up_later', 'up_note']);
+  await closeAll(clock, gateway.server, upstream);
+});
