@@ -1,5 +1,5 @@
 /** The events of upstreams: polls become streams and webhooks, over restarts of each side, with their gaps. */
-import { createServer, type MountOptions, memory, type Server, type ServerOptions, type Store } from 'troupe';
+import { createServer, http, type MountOptions, memory, type Server, type ServerOptions, type Store } from 'troupe';
 import type { Channel, ChannelHost, OutgoingMessage } from 'troupe/client';
 import { connect, SimulatedClock, type TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
@@ -11,7 +11,7 @@ import { DECLARED, PAYLOAD, type Polled, poll, streamed } from '../../features/e
 import { Disk } from '../../features/tasks/durable/support.ts';
 import { suite } from '../../harness/door.ts';
 import { rejection } from '../../harness/results.ts';
-import { untilPassed } from '../../harness/wait.ts';
+import { until, untilPassed } from '../../harness/wait.ts';
 import { type Era, speakLegacy } from './asking-server.ts';
 
 const test = suite('events of upstreams');
@@ -556,4 +556,43 @@ test('an event type that an upstream adds is listed after its announcement, and 
   const { events } = await ada.modern('events/list', {});
   assert.equal((events as JsonObject[]).map(({ name }) => name).sort(), ['up_later', 'up_note']);
   await closeAll(clock, gateway.server, upstream);
+});
+
+test('S-193 where principals have grants of their own upstream, each gets only the events of its own grant', async () => {
+  const upstream = createServer({ name: 'up', version: '1.0.0', log() {} });
+  const note = upstream.event('note', {
+    description: 'A note was taken.',
+    payload: PAYLOAD,
+    match: ({ data }, _, { principal }) => data.to === principal,
+  });
+  const transport = http({
+    port: 0,
+    authenticate: ({ header }) => ({ principal: (header('authorization') ?? '').replace('Bearer ', '') || 'nobody' }),
+  });
+  await upstream.listen(transport);
+  const server = createServer({ name: 'gateway', version: '1.0.0', log() {} });
+  const mount = await server.mount('up', String(transport.url), {
+    auth: { token: (principal: string | undefined) => principal ?? 'catalogue' },
+  });
+  await mount.ready();
+  const [ada, bob] = [
+    await connect(server, { auth: { principal: 'ada' } }),
+    await connect(server, { auth: { principal: 'bob' } }),
+  ];
+  for (const client of [ada, bob]) {
+    void client.modern('events/stream', NOTE).catch(() => {});
+    await until(() => streamed(client).includes('active'));
+  }
+  await note.emit({ n: 1, to: 'ada' }, { id: 'a' });
+  await note.emit({ n: 2, to: 'bob' }, { id: 'b' });
+  await until(() => streamed(ada).includes('event a') && streamed(bob).includes('event b'));
+  assert.equal(
+    [streamed(ada), streamed(bob)],
+    [
+      ['active', 'event a'],
+      ['active', 'event b'],
+    ],
+  );
+  await server.close();
+  await upstream.close();
 });
