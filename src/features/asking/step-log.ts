@@ -191,6 +191,8 @@ interface StepStreamOptions {
   readonly fresh: boolean;
   /** True once another node continues the work: no step may begin here. */
   movedAway?(): boolean;
+  /** Absent if its data is never deleted before its end. */
+  erased?(): boolean;
   /** Returns the writes that are committed with a step besides its event. */
   more?(): readonly Write[];
 }
@@ -242,7 +244,10 @@ export class StepStream implements StepStorage {
     const length = this.#length + event.data.length;
     if (length > maxLength) throw new RangeError(tooLong(label(name), maxLength, length));
     // Commit in order: if one commit fails, the next one uses its number.
-    const recording = this.#last.then(() => this.#commit(name, result, event));
+    const recording = this.#last.then(() => {
+      if (this.#options.erased?.()) throw new Error('the data of its owner is deleted');
+      return this.#commit(name, result, event);
+    });
     this.#last = recording.catch(() => {});
     try {
       await recording;

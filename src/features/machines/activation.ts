@@ -65,6 +65,8 @@ export class Activation implements InputsOwner {
   readonly #stored: Extract<ActivatedFrom, { readonly stored: unknown }> | undefined;
   /** True once another node owns the instance: its work continues there. */
   movedAway = false;
+  /** True once its data is deleted: its work stores nothing any more. */
+  erased = false;
   /** Approximate memory of the stored data, as of the last write. */
   bytes = 0;
   #timers = new Map<string, KnownTimer>();
@@ -290,6 +292,7 @@ export class Activation implements InputsOwner {
       label: invocationStepLabel,
       fresh: false,
       movedAway: () => this.movedAway,
+      erased: () => this.erased,
     });
     let bytes = 0;
     const memory = {

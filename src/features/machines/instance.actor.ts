@@ -205,6 +205,8 @@ export class Instance implements TurnLoopOwner {
 
   /** Leaves memory because its data is deleted. */
   erase(): void {
+    const { activation } = this.#turns;
+    if (activation) activation.erased = true;
     this.#leaveFor('the data of its owner is deleted');
   }
 

@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { createMachine } from 'xstate';
+import { createMachine, setup } from 'xstate';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import type { StoredKind } from '../../../src/core/store/store.ts';
 import {
   type AuditRecord,
   createServer,
+  fromSteps,
   memory,
   postgres,
   type Server,
@@ -17,7 +18,7 @@ import {
   type Store,
   sqlite,
 } from '../../../src/index.ts';
-import { connect } from '../../../src/testing/testing.ts';
+import { connect, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { nodesSuite } from '../../harness/postgres.ts';
 import { until } from '../../harness/wait.ts';
@@ -171,6 +172,43 @@ test('S-170: the data of a principal from an earlier process is deleted, a suspe
   assert.equal({ questions, instances, tasks }, { questions: 1, instances: 2, tasks: 1 });
   assert.equal(await rowsIn(store), []);
   await second.close();
+});
+
+test('S-170: work that runs while its principal is forgotten stores nothing afterwards', async () => {
+  let go: (value: string) => void = () => {};
+  const steps: string[] = [];
+  const work = fromSteps<undefined, string>(async ({ step }) => {
+    await step(
+      'first',
+      () =>
+        new Promise<string>((resolve) => {
+          go = resolve;
+        }),
+    );
+    steps.push('after the first');
+    return step('second', () => {
+      steps.push('second');
+      return 'done';
+    });
+  });
+  const store = memoryStore();
+  const server = createServer({ name: 'shop', version: '1.0.0', store, log: () => {} });
+  const working = setup({ actors: { work } }).createMachine({
+    initial: 'idle',
+    states: { idle: { on: { note: 'busy' } }, busy: { invoke: { src: 'work', onDone: 'over' } }, over: {} },
+  });
+  server.machine('order', working, { events: { note: true } });
+  await server.listen(memory().transport);
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const { handle } = Object(await client.data('order_create', {}));
+  await client.call('order_note', { handle });
+  assert.is((await server.forget({ principal: 'ada' })).instances, 1);
+  go('late');
+  for (let turn = 0; turn < 5; turn += 1) await settled();
+  assert.not.ok(steps.includes('second'));
+  assert.equal(await rowsIn(store), []);
+  assert.equal(await store.streams(`handle/order/${handle}`), []);
+  await server.close();
 });
 
 test('only a principal is forgotten, not everybody without one', async () => {
