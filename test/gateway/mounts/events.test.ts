@@ -558,7 +558,7 @@ test('an event type that an upstream adds is listed after its announcement, and 
   await closeAll(clock, gateway.server, upstream);
 });
 
-test('S-193 where principals have grants of their own upstream, each gets only the events of its own grant', async () => {
+test('S-193 each principal with a grant of its own upstream gets only the events of that grant', async () => {
   const upstream = createServer({ name: 'up', version: '1.0.0', log() {} });
   const note = upstream.event('note', {
     description: 'A note was taken.',
