@@ -38,7 +38,7 @@ export interface WebhookSubscriptionsOptions {
   refusal(record: StoredSubscription): Promise<Termination | 'later' | undefined>;
 }
 
-/** Milliseconds until changes are stored, and the number of changes of one subscription after which they are stored at once. */
+/** Milliseconds between two times at which changes are stored, and the number of changes of one subscription that are stored at once. */
 const FLUSH_MS = 1_000;
 const MAX_CHANGES = 64;
 /** The share of the retention of a topic after which subscriptions that wait store that they have seen everything. */
@@ -73,6 +73,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
   /** Those that were taken up and have not begun. */
   readonly #waiting: WebhookDelivery[] = [];
   #flushing: Timer | undefined;
+  #flushedAt = Number.NEGATIVE_INFINITY;
   /** The types of subscriptions as they were at the last look. */
   readonly #types = new Map<string, EventType>();
   #looking = false;
@@ -357,9 +358,12 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
 
   // The store.
 
+  /** The first change after a pause is stored at once: a process that lives for less than a second makes progress, too. */
   #flushLater(): void {
-    this.#flushing ??= this.system.clock.after(FLUSH_MS, () => {
+    const { clock } = this.system;
+    this.#flushing ??= clock.after(Math.max(0, this.#flushedAt + FLUSH_MS - clock.now()), () => {
       this.#flushing = undefined;
+      this.#flushedAt = clock.now();
       void this.flush();
     });
   }
