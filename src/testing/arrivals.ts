@@ -4,8 +4,14 @@
  */
 import { processWide } from '../core/kernel/global-registry.ts';
 
-/** The deadline of the waits of a test that names none, in milliseconds. A test runner may set it for its process. */
-export const waits = processWide('troupe.testing.waits', () => ({ deadlineMs: 5_000 }));
+/**
+ * The deadline of the waits of a test that names none, in milliseconds, and the timers of all waits. A test runner may set the one for
+ * its process, and let the others keep it alive no longer.
+ */
+export const waits = processWide('troupe.testing.waits', () => ({
+  deadlineMs: 5_000,
+  timers: new Set<NodeJS.Timeout>(),
+}));
 
 /** The parameters of a wait. */
 interface Deadline {
@@ -38,6 +44,7 @@ export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () 
   promise.catch(() => {});
   const finish = (): void => {
     clearTimeout(timer);
+    waits.timers.delete(timer);
     ended();
   };
   const fail = (error: Error): void => {
@@ -48,6 +55,7 @@ export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () 
   };
   // This timer keeps the process alive: a test that waits in vain must end with this error, not silently.
   const timer = setTimeout(() => fail(new Error(`waited ${ms} ms for ${what}; ${arrived()}`)), ms);
+  waits.timers.add(timer);
   return {
     promise,
     fail,

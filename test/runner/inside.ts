@@ -13,8 +13,10 @@ const stdout = processWide('troupe.stdout', (): { guard?: { release(): void } | 
   serves: false,
 }));
 
-/** The deadline of the waits of `troupe/testing`: a busy machine takes longer than its default. */
-processWide('troupe.testing.waits', () => ({ deadlineMs: 0 })).deadlineMs = HANG_MS;
+/** The waits of `troupe/testing`. */
+const waits = processWide('troupe.testing.waits', () => ({ deadlineMs: 0, timers: new Set<NodeJS.Timeout>() }));
+// A busy machine takes longer than their default.
+waits.deadlineMs = HANG_MS;
 
 /** Longest that a process may live on after its tests, in milliseconds. */
 const LINGER_MS = 5_000;
@@ -44,6 +46,8 @@ export async function runInside(files: readonly string[]): Promise<void> {
     const children = used.children - before.children;
     const processor = used.own - before.own + children;
     tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000, processor, loading, children });
+    // No test awaits what is left of them, such as the answer of a process that was killed.
+    for (const timer of waits.timers) timer.unref();
     active.push(process.getActiveResourcesInfo());
     restore();
   }

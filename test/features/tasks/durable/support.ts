@@ -94,20 +94,8 @@ export async function start(
   offer(server);
   const { transport, connect } = memory();
   await server.listen(transport);
-  let kill = (): void => {};
-  const killed = new Promise<string>((resolve) => {
-    kill = () => resolve('its process was killed');
-  });
-  // The clients of a killed process lose their connections. The process itself learns of nothing any more.
-  const client = (principal?: string): TestClient => {
-    const peer = connect(principal === undefined ? {} : { principal });
-    return new TestClient({
-      send: (text) => peer.send(text),
-      onText: (listener) => peer.onText(listener),
-      close: () => peer.close(),
-      closed: Promise.race([peer.closed, killed]),
-    });
-  };
+  const client = (principal?: string): TestClient =>
+    new TestClient(connect(principal === undefined ? {} : { principal }));
   return {
     server,
     store,
@@ -119,10 +107,7 @@ export async function start(
       await opened.initialize('2025-11-25', { elicitation: {} });
       return opened;
     },
-    kill() {
-      store.kill();
-      kill();
-    },
+    kill: () => store.kill(),
   };
 }
 
