@@ -67,8 +67,12 @@ export class InstanceSchedules {
       const plan = this.#schedules.get(name);
       const found = readProgress(row.actor, row.data);
       if (!plan || found?.timing !== plan.pattern.text) continue;
-      const progress = continuedFrom(this.#from(found.last), now);
-      this.#planned.set(name, progress.last === found.last ? { ...progress, row } : this.#plan(name, plan, progress));
+      const planned = this.#plan(name, plan, continuedFrom(this.#from(found.last), now));
+      // The rows are the same unless the clock was wrong, or the spread has changed.
+      this.#planned.set(
+        name,
+        planned.row?.data === row.data && planned.row.due === row.due ? { ...planned, row } : planned,
+      );
     }
     const isChanged = this.#update();
     this.#arm();
@@ -170,13 +174,17 @@ export class InstanceSchedules {
   #fire(): void {
     this.#timer = undefined;
     const now = this.#host.date();
+    let isDue = false;
     for (const [schedule, planned] of this.#planned) {
       const plan = this.#schedules.get(schedule);
       const slot = plan && dueSlot(plan, planned, this.#offset(schedule, plan), now);
       if (!slot) continue;
+      isDue = true;
       const { scheduledFor, missed } = slot;
       this.#due({ type: plan.event, data: { scheduledFor, missed } }, { schedule, slot });
     }
+    // The date of a database is corrected: it may be behind the timer.
+    if (!isDue) this.#arm();
   }
 }
 

@@ -150,7 +150,7 @@ test.full(
   'thousands of timers that fell due load some instances at a time: the first fire before the last is read',
   async () => {
     const store = disk();
-    const [most, count] = [256, 600];
+    const [most, count] = [512, 1_200];
     let fired = 0;
     const fire = (): void => {
       fired += 1;

@@ -92,6 +92,28 @@ test('a slot sends the instance an event, which clients cannot send; the instanc
   await world.handles.stop();
 });
 
+/** A clock whose date is corrected, as that of a database. */
+class CorrectedClock extends SimulatedClock {
+  readonly dateIsSteady = true;
+  behind = 0;
+
+  override date(): number {
+    return super.date() - this.behind;
+  }
+}
+
+test('R-82: an instance in memory whose date was set back a moment gets its slot a moment later', async () => {
+  const clock = new CorrectedClock();
+  const world = await stage([kindOf({ beat: { everyMs: 10_000, event: 'tidy' } })], { clock });
+  const { handle } = await world.handles.create('room', {}, ALICE);
+  clock.behind = 7;
+  await clock.advance(10_000);
+  assert.equal(await slotsOf(world, handle), []);
+  await clock.advance(7);
+  assert.equal(await slotsOf(world, handle), [['01-01T00:00', 0]]);
+  await world.handles.stop();
+});
+
 test('R-81: the event of a slot and the timer of its successor are one commit', async () => {
   const store = disk();
   const world = await stage([kindOf(NIGHTLY)], { store });

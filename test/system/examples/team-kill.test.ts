@@ -260,10 +260,13 @@ test(`R-64, R-81, R-84, R-90: the team's board over three nodes loses and double
       () => `${dedupe(ids()).length} of ${merged.length} merges by ${way} ${JSON.stringify(ends)}`,
     );
   let view: z.infer<typeof Board>['view'] | undefined;
-  await until(async () => {
-    ({ view } = Board.parse((await ada.call('board_get')).structuredContent));
-    return view.archived === merged.length;
-  }, 'the last cards to be archived');
+  await until(
+    async () => {
+      ({ view } = Board.parse((await ada.call('board_get')).structuredContent));
+      return view.archived === merged.length;
+    },
+    () => `the last cards to be archived: ${merged.length} merged, ${JSON.stringify(view)?.slice(-1_500)}`,
+  );
   if (!view) throw new Error('the board has no view');
   const { cards, next, archived, nights } = view;
   const posted = hook.posts.map(({ id }) => id);
