@@ -4,6 +4,7 @@
 
 import { type Context, createContext, Script } from 'node:vm';
 import { durationOf } from '../kernel/duration.ts';
+import { markTimedRun } from '../kernel/timed-run.ts';
 import type { SchemaNode, SchemaTree } from './walk.ts';
 
 /** Thrown when a check exceeds its time. */
@@ -35,6 +36,7 @@ export function bounded<T>(run: () => T, ms: number): T {
   sandbox.run = () => {
     result = { value: run() };
   };
+  markTimedRun();
   try {
     prepared.script.runInContext(prepared.context, { timeout: ms });
   } catch (error) {
@@ -42,6 +44,7 @@ export function bounded<T>(run: () => T, ms: number): T {
     const isOver = typeof error === 'object' && error !== null && 'code' in error && error.code === TIMED_OUT;
     throw isOver ? new TooLong(`took longer than ${durationOf(ms)}`) : error;
   } finally {
+    markTimedRun();
     sandbox.run = () => undefined;
   }
   if (result === undefined) throw new TooLong('was interrupted');

@@ -6,6 +6,7 @@ import { closeSync, constants, fsyncSync, openSync, statSync, writeSync } from '
 import { Session } from 'node:inspector';
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../core/kernel/clock.ts';
+import { TIMED_RUN } from '../../core/kernel/timed-run.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { markEnded } from '../../core/store/crash-marker.ts';
 import { toText } from '../../core/store/serialize.ts';
@@ -33,6 +34,8 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants;
 const PUBLISH_MS = 2_000;
 /** Milliseconds of a stall between two looks at stdin and at the files of the blocking code. */
 const LINGER_MS = 250;
+/** Milliseconds in which a run with a time limit ends by itself. */
+const TIMED_MS = 1_000;
 /** Milliseconds in which saved code may end by itself. */
 const SAVED_MS = 2_000;
 
@@ -55,6 +58,8 @@ class Watch {
   #blockedMs = 0;
   #looked = systemClock.now();
   #idle = false;
+  /** The run with a time limit at the last look, and the time for which it was seen. */
+  #timed = { run: 0, ms: 0 };
   /** The running code at the soft limit; it is compared with that at the hard limit. */
   #first: Culprit | undefined;
   /** The running code by the last answer of the thread. */
@@ -110,18 +115,27 @@ class Watch {
     const now = systemClock.now();
     // Limited to our own intervals: time in which the machine was suspended, or did not schedule this thread either, is
     // not a stall.
-    this.#blockedMs += Math.min(now - this.#looked, 2 * beatMs);
+    const passed = Math.min(now - this.#looked, 2 * beatMs);
+    this.#blockedMs += passed;
     this.#looked = now;
     const beat = this.#beat();
+    const isTimed = this.#isTimed(passed);
     if (beat !== this.#seen || Atomics.load(this.#beats, 1) !== 0) this.#stirred(beat);
     // The thread answered and nothing was running: the machine is overloaded, and no code of this process is the cause.
     else if (this.#idle) this.#forget();
-    else {
+    else if (!isTimed) {
       for (const threshold of this.#thresholds) this.#check(threshold);
       this.#linger();
     }
     systemClock.after(beatMs, this.look);
   };
+
+  /** True while a run ends itself in time: a question on top of it could take its limit away. */
+  #isTimed(passed: number): boolean {
+    const run = Atomics.load(this.#beats, TIMED_RUN);
+    this.#timed = run === this.#timed.run ? { run, ms: this.#timed.ms + passed } : { run, ms: 0 };
+    return run % 2 !== 0 && this.#timed.ms < TIMED_MS;
+  }
 
   /** Asks at the threshold, and acts with the answer. Native code does not answer and gets the same time again. */
   #check(threshold: Threshold): void {

@@ -8,6 +8,7 @@ import { processWide } from '../../core/kernel/global-registry.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
 import { startThread } from '../../core/kernel/package-files.ts';
 import { Restarts } from '../../core/kernel/restarts.ts';
+import { showTimedRuns } from '../../core/kernel/timed-run.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import {
   type Blocked,
@@ -112,7 +113,7 @@ function policyOf({ softMs = SOFT_MS, releaseMs, hardMs, record, inputMs, onSave
 class ProcessWatchdog implements Watchdog {
   #options: WatchdogOptions = { log: () => {} };
   #policy: StallPolicy = policyOf(this.#options);
-  readonly #beats = new SharedArrayBuffer(8);
+  readonly #beats = new SharedArrayBuffer(12);
   readonly #view = new Int32Array(this.#beats);
   #worker: Worker | undefined;
   #beating: Timer | undefined;
@@ -132,11 +133,13 @@ class ProcessWatchdog implements Watchdog {
       return;
     }
     this.#beat();
+    showTimedRuns(this.#view);
     this.#start();
   }
 
   stop(): void {
     this.#stopped = true;
+    showTimedRuns(undefined);
     this.#beating?.cancel();
     this.#restarts.stop();
     void this.#worker?.terminate();

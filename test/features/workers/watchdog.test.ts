@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { OWN } from '../../../src/core/kernel/package-files.ts';
+import { bounded, TooLong } from '../../../src/core/schema/bounded.ts';
 import { describeStall, isOwnWork } from '../../../src/features/workers/blocked.ts';
+import { installProbes } from '../../../src/features/workers/stall-probe.ts';
 import { startWatchdog } from '../../../src/features/workers/watchdog.ts';
 import { createServer } from '../../../src/index.ts';
 import { connect } from '../../../src/testing/testing.ts';
@@ -40,6 +42,43 @@ test('R-13: a handler that blocks the loop beyond the soft limit is logged, with
   await server.close();
   assert.match(found() ?? '', /^warning: the event loop has been blocked for \d+ ms by tool "block"/);
   assert.match(found() ?? '', /spinHere.*watchdog\.test\.[jt]s/);
+});
+
+test('S-10: the watchdog asks nothing on top of a check that has a time limit, which its question could take away', async () => {
+  const { server, logged } = loggedServer({ name: 'timed', watchdog: { softMs: 150 } });
+  server.tool('block', {}, () => {
+    spinHere(700);
+    return 'over';
+  });
+  const client = await connect(server);
+  await until(async () => {
+    await client.call('block');
+    return logged.some((line) => line.includes('by tool "block"'));
+  }, 'its thread to look');
+  let running = false;
+  let asked = 0;
+  const remove = installProbes(
+    () => {
+      if (running) asked += 1;
+      return undefined;
+    },
+    () => {},
+  );
+  const forever = (): void => {
+    running = true;
+    for (;;);
+  };
+  for (let run = 0; run < 3; run += 1) {
+    assert.throws(
+      () => bounded(forever, 500),
+      (error: unknown) => error instanceof TooLong,
+    );
+    running = false;
+    await elapse(200, 'the watchdog sees the loop run');
+  }
+  remove();
+  await server.close();
+  assert.is(asked, 0);
 });
 
 test('one process has one watchdog, and the next begins when it has stopped', () => {
