@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { delayAfter } from '../core/kernel/back-off.ts';
 import { afterAny, type Clock, type Timer } from '../core/kernel/clock.ts';
 import { readWebhookSecret } from '../core/kernel/standard-webhooks.ts';
+import { ErrorCode } from '../core/protocol/errors.ts';
 import { isObject, type JsonObject } from '../core/protocol/json.ts';
 import * as option from '../core/protocol/option-rows.ts';
 import { ErrorResponse } from './client-errors.ts';
@@ -64,9 +65,9 @@ const LONGEST_MS = 86_400_000;
 /** Milliseconds of a grant that has ended by the clock of this machine when it arrives: that clock is wrong. */
 const UNCLEAR_MS = 60_000;
 const LEAST_MS = 1_000;
-const NOT_FOUND: ReadonlySet<number> = new Set([-32023, -32011]);
+const NOT_FOUND: ReadonlySet<number> = new Set([ErrorCode.EventNotFound, ErrorCode.SketchNotFound]);
 /** The event type, or its method, is not there: while a server is deployed, that passes. */
-const MAY_RETURN: ReadonlySet<number> = new Set([...NOT_FOUND, -32601]);
+const MAY_RETURN: ReadonlySet<number> = new Set([...NOT_FOUND, ErrorCode.MethodNotFound]);
 
 const ROWS: option.Rows<SubscribeOptions> = {
   url: option.needed(option.expected('a URL', (value) => URL.canParse(String(value)))),

@@ -8,7 +8,7 @@ import type { Inspection } from '../core/kernel/inspection/inspection.ts';
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
 import { ErrorCode, ProtocolError } from '../core/protocol/errors.ts';
-import { settingsIn } from '../core/protocol/extensions.ts';
+import { EVENTS_EXTENSION, settingsIn } from '../core/protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../core/protocol/json.ts';
 import { isRequestId } from '../core/protocol/jsonrpc.ts';
 import { META } from '../core/protocol/meta.ts';
@@ -1093,7 +1093,6 @@ interface EventStream {
 const SUBSCRIBE_MS = 30_000;
 
 /** Declared with the requests of events: the server then speaks the profile of SEP-3415. */
-const EVENTS_EXTENSION = 'io.modelcontextprotocol/events';
 const WITH_EVENTS: ClientCapabilities = { extensions: { [EVENTS_EXTENSION]: {} } };
 
 /** A subscription of an iterable of changes. */

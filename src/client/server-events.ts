@@ -4,6 +4,7 @@
  */
 import { delayAfter } from '../core/kernel/back-off.ts';
 import type { Clock, Timer } from '../core/kernel/clock.ts';
+import { ErrorCode } from '../core/protocol/errors.ts';
 import { isJsonObject, isObject, type JsonObject } from '../core/protocol/json.ts';
 import type { Authorization } from './authorization.ts';
 import { ErrorResponse } from './client-errors.ts';
@@ -82,11 +83,14 @@ export interface EventsHost {
 
 /** Codes of errors that would come again. */
 export const FINAL_CODES: ReadonlySet<number> = new Set([
-  ...[-32601, -32602, -31004],
-  ...[-32023, -32024, -32026, -32011, -32012, -32014],
+  ...[ErrorCode.MethodNotFound, ErrorCode.InvalidParams, ErrorCode.Forbidden],
+  ...[ErrorCode.EventNotFound, ErrorCode.EventForbidden, ErrorCode.EventUnsupported],
+  ...[ErrorCode.SketchNotFound, ErrorCode.SketchForbidden, ErrorCode.SketchUnsupported],
 ]);
 /** Codes of a server that has no streams, or none of this type. */
-const NO_STREAM: ReadonlySet<number> = new Set([-32601, -32026, -32014]);
+const NO_STREAM: ReadonlySet<number> = new Set([
+  ...[ErrorCode.MethodNotFound, ErrorCode.EventUnsupported, ErrorCode.SketchUnsupported],
+]);
 const BACK_OFF = { fromMs: 1_000, toMs: 30_000 };
 /** Shortest time between two polls. */
 const LEAST_POLL_MS = 1_000;

@@ -1,4 +1,6 @@
 /** The rules of the directories that list MCP servers: what their reviewers look at first, as far as a listing and package.json show it. Pure. */
+
+import { EVENTS_EXTENSION, settingsIn } from '../../core/protocol/extensions.ts';
 import { isObject, type JsonObject } from '../../core/protocol/json.ts';
 import type { ServerListing } from '../call/server-listing.ts';
 import type { OnlineFacts } from './online-facts.ts';
@@ -30,7 +32,6 @@ export interface StoreFacts {
   readonly online?: OnlineFacts | undefined;
 }
 
-const EVENTS = 'io.modelcontextprotocol/events';
 const LONGEST_TOOL = 64;
 const LONGEST_REGISTRY_NAME = 200;
 const LONGEST_REGISTRY_DESCRIPTION = 100;
@@ -116,9 +117,9 @@ function checkViews({ resources }: ServerListing, add: Add): void {
 /** Clients of OpenAI read the older place, and those of SEP-3415 the extension. */
 function checkEvents({ capabilities }: ServerListing, add: Add): void {
   const { events, extensions } = capabilities;
-  const isDraft = isObject(extensions) && isObject(extensions[EVENTS]);
+  const isDraft = settingsIn(extensions, EVENTS_EXTENSION) !== undefined;
   if (isObject(events) === isDraft) return;
-  const missing = isDraft ? 'capabilities.events' : `capabilities.extensions["${EVENTS}"]`;
+  const missing = isDraft ? 'capabilities.events' : `capabilities.extensions["${EVENTS_EXTENSION}"]`;
   add('error', 'openai', 'events', `${missing} is not declared: some clients see no events`);
 }
 

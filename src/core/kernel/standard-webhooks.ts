@@ -69,7 +69,8 @@ export type VerifiedWebhook =
   | {
       readonly ok: true;
       readonly id: string;
-      readonly seconds: number /** Those that have signed it. */;
+      readonly seconds: number;
+      /** The secrets that have signed it. */
       readonly by: readonly Buffer[];
     }
   | { readonly ok: false; readonly why: 'headers' | 'time' | 'signature' };

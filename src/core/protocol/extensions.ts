@@ -7,6 +7,8 @@ import type { ClientCapabilities } from './types.ts';
 
 /** Views, also called MCP Apps (SEP-1865). */
 export const VIEWS_EXTENSION = 'io.modelcontextprotocol/ui';
+/** Events (SEP-3415). */
+export const EVENTS_EXTENSION = 'io.modelcontextprotocol/events';
 
 /**
  * The settings that a client declares for an extension; undefined if it declares none. Clients that are older than the

@@ -6,6 +6,7 @@ import type { EmitOptions, EmittedEvent, EmittedType } from '../../core/executio
 import type { Clock } from '../../core/kernel/clock.ts';
 import { randomId } from '../../core/kernel/random-id.ts';
 import type { ResourceWatch } from '../../core/messages/subscription-messages.ts';
+import { EVENTS_EXTENSION } from '../../core/protocol/extensions.ts';
 import { describe, isJsonObject, isThenable, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import type { EventType } from '../../core/protocol/types.ts';
 import type { Compiled } from '../../core/registry/offers.ts';
@@ -16,7 +17,7 @@ import { fromText, toText } from '../../core/store/serialize.ts';
 import type { ActorRow } from '../../core/store/store.ts';
 import { type AnyEventType, compileEvent, type EventImplementation, type EventSubscriber } from './event-definition.ts';
 import { EventError } from './event-error.ts';
-import { EVENT_ID, EVENTS_EXTENSION } from './event-wire.ts';
+import { EVENT_ID } from './event-wire.ts';
 import { PartCache } from './part-cache.ts';
 import { Topic, type TopicPage } from './topic.ts';
 import { frozen, type TopicEvent } from './topic-document.ts';
@@ -195,7 +196,7 @@ export class EventTopics {
   }
 
   /**
-   * Appends an event of another server, whose id it keeps; a gap in the place of one that is too long.
+   * Appends an event of another server under the id that the server gave it. An event that is too long becomes a gap.
    *
    * @returns once the event is durable
    * @throws {EventError}

@@ -6,11 +6,9 @@
  * drafts compare the two; the receiver of this package takes both.
  */
 import { ErrorCode, type ErrorCodeValue, ProtocolError } from '../../core/protocol/errors.ts';
-import { declaredExtension } from '../../core/protocol/extensions.ts';
+import { declaredExtension, EVENTS_EXTENSION } from '../../core/protocol/extensions.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
-
-export const EVENTS_EXTENSION = 'io.modelcontextprotocol/events';
 
 /** A client that declares the extension speaks `sep`, any other client `sketch`. */
 export type EventsProfile = 'sep' | 'sketch';
@@ -18,8 +16,10 @@ export type EventsProfile = 'sep' | 'sketch';
 /** The option `events.codes`: the profile whose error codes every client gets; `auto`: each client those of its own profile. */
 export type EventsCodes = 'auto' | EventsProfile;
 
+const FAILURES = ['not found', 'forbidden', 'exhausted', 'unsupported', 'callback'] as const;
+
 /** The reason of an error of an `events/*` method. */
-export type EventsFailure = 'not found' | 'forbidden' | 'exhausted' | 'unsupported' | 'callback';
+export type EventsFailure = (typeof FAILURES)[number];
 
 const CODES: Readonly<Record<EventsFailure, Readonly<Record<EventsProfile, ErrorCodeValue>>>> = {
   'not found': { sep: ErrorCode.EventNotFound, sketch: ErrorCode.SketchNotFound },
@@ -39,10 +39,15 @@ export function codesOf(capabilities: ClientCapabilities, codes: EventsCodes = '
   return codes === 'auto' ? profileOf(capabilities) : codes;
 }
 
+/** The reason of an error of an `events/*` method, by its code in either profile; undefined for another error. */
+export function eventsFailure(code: number): EventsFailure | undefined {
+  return FAILURES.find((failure) => Object.values(CODES[failure]).some((each) => each === code));
+}
+
 /** Translates the code of an error of an `events/*` method. Another error is returned as it is. */
 export function recoded(error: ProtocolError, profile: EventsProfile): ProtocolError {
-  const codes = Object.values(CODES).find(({ sep, sketch }) => error.code === sep || error.code === sketch);
-  return codes ? new ProtocolError(codes[profile], error.message, error.data) : error;
+  const failure = eventsFailure(error.code);
+  return failure ? new ProtocolError(CODES[failure][profile], error.message, error.data) : error;
 }
 
 /** @example eventsCode('not found', 'sep') // -32023 */

@@ -11,6 +11,7 @@ import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { writeExact } from '../../core/protocol/json-text.ts';
 import * as option from '../../core/protocol/option-rows.ts';
+import { RecentNames } from '../../core/sessions/recent-names.ts';
 import { HookBodyError, readContent } from './hook-content.ts';
 
 /** An event that a server has delivered. */
@@ -203,7 +204,7 @@ class EventReceiver {
     this.#bounds = { ...DEFAULTS, ...option.withoutUndefined({ maxBytes, timeoutMs, toleranceMs }) };
     this.#clock = options.clock ?? systemClock;
     this.#log = throttledLog(options.log ?? stderrLog, this.#clock);
-    this.#received = options.received ?? new LastIds();
+    this.#received = options.received ?? new RecentNames(MAX_RECEIVED);
   }
 
   /** Never rejects. */
@@ -387,15 +388,6 @@ function readDelivery(bytes: Buffer, subscription: string | undefined): Delivery
     default:
       // A later version of the protocol: a rejection would bring it again and again.
       return typeof body.type === 'string' ? { is: 'unknown' } : undefined;
-  }
-}
-
-/** The last ids, in memory. */
-class LastIds extends Set<string> {
-  override add(key: string): this {
-    super.add(key);
-    if (this.size > MAX_RECEIVED) for (const oldest of this) if (this.delete(oldest)) break;
-    return this;
   }
 }
 

@@ -34,7 +34,7 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants;
 const PUBLISH_MS = 2_000;
 /** Milliseconds of a stall between two looks at stdin and at the files of the blocking code. */
 const LINGER_MS = 250;
-/** Milliseconds in which a run with a time limit ends by itself. */
+/** Milliseconds for which the watchdog leaves a run with a time limit alone: `node:vm` ends it earlier. */
 const TIMED_MS = 1_000;
 /** Milliseconds in which saved code may end by itself. */
 const SAVED_MS = 2_000;

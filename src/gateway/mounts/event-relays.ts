@@ -3,12 +3,13 @@ import { ClientError, ErrorResponse } from '../../client/client-errors.ts';
 import { type Clock, type Timer, within } from '../../core/kernel/clock.ts';
 import type { LogFields, RuntimeLog } from '../../core/kernel/operator-log.ts';
 import { isExcess, Quota, type Reservation } from '../../core/kernel/quota.ts';
+import { ErrorCode } from '../../core/protocol/errors.ts';
 import { isJsonObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { digest } from '../../core/store/seal.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { EventSource, SourcedSubscription, SourceFailure } from '../../features/events/event-source.ts';
 import type { EventTopics } from '../../features/events/event-topics.ts';
-import { type EventsFailure, eventsError } from '../../features/events/event-wire.ts';
+import { eventsError, eventsFailure } from '../../features/events/event-wire.ts';
 import { EventRelay } from './event-relay.ts';
 import { type RelayedSubscription, RelayRecord, type StoredRelay } from './relay-record.ts';
 import type { ReplaceableUpstream } from './replaceable-upstream.ts';
@@ -44,19 +45,6 @@ const OPEN_MS = 10_000;
 /** The part of all relays that one principal may begin. */
 const SHARE = 4;
 const MOUNT_EVENT: LogFields = { event: 'mount' };
-
-/** The reasons of an upstream's errors, by their codes in both profiles. */
-const FAILURES: Readonly<Record<number, EventsFailure>> = {
-  [-32023]: 'not found',
-  [-32011]: 'not found',
-  [-32024]: 'forbidden',
-  [-32012]: 'forbidden',
-  [-32025]: 'exhausted',
-  [-32013]: 'exhausted',
-  [-32026]: 'unsupported',
-  [-32014]: 'unsupported',
-  [-32601]: 'unsupported',
-};
 
 export class EventRelays {
   readonly #options: EventRelaysOptions;
@@ -274,9 +262,11 @@ export class EventRelays {
   #failure(error: unknown): SourceFailure | undefined {
     const { mount } = this.#options;
     if (error instanceof ErrorResponse) {
-      const failure = FAILURES[error.code];
+      const failure = error.code === ErrorCode.MethodNotFound ? 'unsupported' : eventsFailure(error.code);
       const data = isJsonObject(error.data) ? { data: error.data } : {};
-      return failure && { failure, message: `${mount}: ${error.text}`, ...data };
+      // No callback of a client goes upstream.
+      if (!failure || failure === 'callback') return undefined;
+      return { failure, message: `${mount}: ${error.text}`, ...data };
     }
     if (!(error instanceof ClientError) || (error.reason !== 'unauthorized' && error.reason !== 'forbidden'))
       return undefined;

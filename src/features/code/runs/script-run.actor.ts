@@ -1270,7 +1270,7 @@ class Run implements Behaviour<RunMail> {
       this.#options.gone(undefined);
     };
     if (!isAnswered || how === 'discard') return close();
-    // The row says that no request waits, so that the next node continues the run by itself. If it cannot be written, the client does.
+    // The stored row says that no request waits, so the next node resumes the run. If the write fails, the client's `resume` does that.
     this.#left = journal.append([]).then(close, close);
   }
 
