@@ -2,6 +2,7 @@
  * The subscriptions that wait for the next event of a topic, found by the events that they may want: those that name a member and its
  * value are compared with no other event.
  */
+import { Groups } from '../../../core/kernel/groups.ts';
 import type { TopicEvent } from './delivered-topics.ts';
 
 /** A subscription that waits for the next event. */
@@ -24,14 +25,11 @@ export interface Selected {
   readonly value: string | number;
 }
 
-/** Most values occur once. */
-type Group = RestingSubscription | Set<RestingSubscription>;
-
 export class RestingSubscriptions {
   /** Those without such an argument. */
   readonly #any = new Set<RestingSubscription>();
   /** By member and value. */
-  readonly #selecting = new Map<string, Map<string | number, Group>>();
+  readonly #selecting = new Map<string, Groups<string | number, RestingSubscription>>();
   #size = 0;
 
   get size(): number {
@@ -44,11 +42,9 @@ export class RestingSubscriptions {
     const selected = subscription.selects();
     if (!selected) return void this.#any.add(subscription);
     const { member, value } = selected;
-    const groups = this.#selecting.get(member) ?? new Map<string | number, Group>();
+    const groups = this.#selecting.get(member) ?? new Groups<string | number, RestingSubscription>();
     this.#selecting.set(member, groups);
-    const group = groups.get(value);
-    if (group instanceof Set) group.add(subscription);
-    else groups.set(value, group && group !== subscription ? new Set([group, subscription]) : subscription);
+    groups.add(value, subscription);
   }
 
   delete(subscription: RestingSubscription): void {
@@ -59,16 +55,14 @@ export class RestingSubscriptions {
     if (!selected) return void this.#any.delete(subscription);
     const { member, value } = selected;
     const groups = this.#selecting.get(member);
-    const group = groups?.get(value);
-    if (group instanceof Set && group.delete(subscription) && group.size > 0) return;
-    groups?.delete(value);
+    groups?.delete(value, subscription);
     if (groups?.size === 0) this.#selecting.delete(member);
   }
 
   /** All of them. One that rests again meanwhile may come again. */
   *all(): Iterable<RestingSubscription> {
     yield* this.#any;
-    for (const groups of this.#selecting.values()) for (const group of groups.values()) yield* membersOf(group);
+    for (const groups of this.#selecting.values()) yield* groups.all();
   }
 
   /** Those that may want this event of a type without `match`. */
@@ -76,12 +70,7 @@ export class RestingSubscriptions {
     yield* this.#any;
     for (const [member, groups] of this.#selecting) {
       const value = data[member];
-      if (typeof value === 'string' || typeof value === 'number') yield* membersOf(groups.get(value));
+      if (typeof value === 'string' || typeof value === 'number') yield* groups.of(value);
     }
   }
-}
-
-function membersOf(group: Group | undefined): Iterable<RestingSubscription> {
-  if (group === undefined) return [];
-  return group instanceof Set ? group : [group];
 }

@@ -3,6 +3,7 @@
  * of an earlier process.
  */
 import type { Timer } from '../../../core/kernel/clock.ts';
+import { Groups } from '../../../core/kernel/groups.ts';
 import { isExcess, Quota, type Reservation } from '../../../core/kernel/quota.ts';
 import { TimerQueue } from '../../../core/kernel/timer-queue.ts';
 import type { CellHolder } from '../../../core/messages/cell-holder.ts';
@@ -28,7 +29,7 @@ import {
   writesOfSubscription,
 } from './subscription-record.ts';
 import { TopicFeed } from './topic-feed.ts';
-import { type DeliveryHost, itemOf, matcherOf, spawnDelivery, WebhookDelivery } from './webhook-delivery.actor.ts';
+import { type DeliveryHost, itemOf, matcherOf, spawnDelivery, type WebhookDelivery } from './webhook-delivery.actor.ts';
 
 export interface WebhookSubscriptionsOptions {
   readonly core: Core;
@@ -63,8 +64,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
   readonly #core: Core;
   readonly #quota: Quota;
   readonly #live = new Map<string, WebhookDelivery>();
-  /** Most principals have one. */
-  readonly #ofPrincipal = new Map<string, WebhookDelivery | Set<WebhookDelivery>>();
+  readonly #ofPrincipal = new Groups<string, WebhookDelivery>();
   /** By type and value of `by`, with the number of their subscriptions. */
   readonly #feeds = new Map<string, { readonly feed: TopicFeed; users: number }>();
   readonly #timers: TimerQueue;
@@ -145,7 +145,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
 
   /** True if a principal has a subscription with this callback. */
   hasEndpoint(principal: string, url: string): boolean {
-    return [...this.#own(principal)].some((delivery) => delivery.url === url);
+    return [...this.#ofPrincipal.of(principal)].some((delivery) => delivery.url === url);
   }
 
   /** Takes a place for a new subscription. @returns the limit that is reached */
@@ -186,7 +186,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
 
   /** Deletes the subscriptions of a principal. @throws {StoreError} */
   async forget(principal: string): Promise<void> {
-    for (const delivery of [...this.#own(principal)]) await this.unsubscribe(delivery);
+    for (const delivery of [...this.#ofPrincipal.of(principal)]) await this.unsubscribe(delivery);
   }
 
   #hold(record: StoredSubscription, checkedAt: number): WebhookDelivery {
@@ -195,9 +195,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     const type = this.topics.known(name)?.type;
     if (type && !this.#types.has(name)) this.#types.set(name, type);
     this.#live.set(id, delivery);
-    const own = this.#ofPrincipal.get(principal);
-    if (own instanceof Set) own.add(delivery);
-    else this.#ofPrincipal.set(principal, own ? new Set([own, delivery]) : delivery);
+    this.#ofPrincipal.add(principal, delivery);
     this.#sweepLater();
     return delivery;
   }
@@ -241,13 +239,9 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     return feed;
   }
 
-  #own(principal: string): Iterable<WebhookDelivery> {
-    const own = this.#ofPrincipal.get(principal) ?? [];
-    return own instanceof WebhookDelivery ? [own] : own;
-  }
-
   *#of(principal: string, name: string, by: string): Iterable<WebhookDelivery> {
-    for (const delivery of this.#own(principal)) if (delivery.name === name && delivery.by === by) yield delivery;
+    for (const delivery of this.#ofPrincipal.of(principal))
+      if (delivery.name === name && delivery.by === by) yield delivery;
   }
 
   attempt(record: StoredSubscription, { id, body, trace }: DeliveryItem, watermark: number): Promise<Verdict> {
@@ -326,9 +320,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     this.#dirty.delete(delivery);
     this.#quota.remove(record.principal);
     delivery.actor?.stop(how);
-    const own = this.#ofPrincipal.get(record.principal);
-    if (own instanceof Set) own.delete(delivery);
-    if (own === delivery || (own instanceof Set && own.size === 0)) this.#ofPrincipal.delete(record.principal);
+    this.#ofPrincipal.delete(record.principal, delivery);
     this.#leaveFeed(`${record.name}\n${record.by}`);
     if (how === 'let go' || how === 'unsubscribed') return;
     this.#forget(id).catch((error: unknown) => this.system.incident(`webhook ${id}`, error));
