@@ -1,7 +1,9 @@
 /** An OAuth 2.1 resource server: authenticates requests by access tokens, and publishes where clients get them. */
+
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { networkOf, plainAddress } from '../../core/http/host-guard.ts';
 import type { Authentication, AuthenticationRequest, HttpAuthenticator } from '../../core/http/http-authenticator.ts';
+import { isGlobalAddress } from '../../core/kernel/global-address.ts';
 import { type TokenBucket, TokenBuckets } from '../../core/kernel/token-bucket.ts';
 import { authOf } from '../../core/messages/auth.ts';
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
@@ -10,7 +12,6 @@ import { isModernRevision } from '../../core/protocol/revisions.ts';
 import type { TokenVerdict } from './access-token.ts';
 import { DpopProofs, PROOF_ALGORITHMS } from './dpop-proofs.ts';
 import { IssuerUnavailable } from './issuer-unavailable.ts';
-import { isPublicAddress } from './issuers/guarded-fetch.ts';
 import { type Rejection, Rejections } from './rejections.ts';
 import { RememberedTokens, tokenHash } from './remembered-tokens.ts';
 import {
@@ -157,7 +158,7 @@ class ResourceServer implements HttpAuthenticator {
   /** The rejected tokens of a client, by its address. */
   #failuresOf({ remoteAddress }: AuthenticationRequest, now: number): TokenBucket | undefined {
     if (!this.#failures || remoteAddress === undefined) return undefined;
-    return isPublicAddress(plainAddress(remoteAddress)) ? this.#failures.of(networkOf(remoteAddress), now) : undefined;
+    return isGlobalAddress(plainAddress(remoteAddress)) ? this.#failures.of(networkOf(remoteAddress), now) : undefined;
   }
 
   /**

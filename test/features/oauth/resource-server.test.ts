@@ -323,7 +323,7 @@ test('an address that sends 40 rejected tokens at once gets 429 for unknown ones
   const clock = new SimulatedClock();
   const issuer = await fakeIssuer({ clock });
   const auth = oauth({ resource: RESOURCE, issuer: issuer.issuer, clock });
-  const outcome = async (token: string, from: string | null = '203.0.113.7'): Promise<unknown> => {
+  const outcome = async (token: string, from: string | null = '9.9.9.7'): Promise<unknown> => {
     const remoteAddress = from ?? undefined;
     const values = (name: string): readonly string[] => (name === 'authorization' ? [`Bearer ${token}`] : []);
     const header = (name: string): string | undefined => values(name)[0];
@@ -337,8 +337,8 @@ test('an address that sends 40 rejected tokens at once gets 429 for unknown ones
   assert.is(await outcome(await issuer.token({ audience: RESOURCE })), 50);
   assert.is(await outcome('bad-7'), 401);
   assert.is(await outcome(good), 'ada');
-  assert.is(await outcome('bad-40', '203.0.113.8'), 401);
-  assert.is(await outcome('bad-41', '::ffff:203.0.113.7'), 50);
+  assert.is(await outcome('bad-40', '9.9.9.8'), 401);
+  assert.is(await outcome('bad-41', '::ffff:9.9.9.7'), 50);
   // A client of IPv6 has all addresses of its network.
   for (let at = 0; at < 40; at += 1) assert.is(await outcome(`six-${at}`, `2a01:db8:1:2::${at}`), 401);
   for (const from of ['2a01:db8:1:2:a:b:c:d', '2A01:0db8:1:2::1.2.3.4']) assert.is(await outcome('six', from), 50);

@@ -9,7 +9,8 @@ import { Agent as HttpsAgent, request as startHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { type AllowedOrigins, hostOf, isGlobalAddress } from './callback-address.ts';
+import { isGlobalAddress } from '../../../core/kernel/global-address.ts';
+import { type AllowedOrigins, hostOf } from './callback-address.ts';
 
 /** The reason for which a POST was not accepted: all that a client learns of it. */
 export type FailureCategory =

@@ -9,44 +9,12 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { isLoopback } from '../../../core/http/host-guard.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { durationOf } from '../../../core/kernel/duration.ts';
+import { isGlobalAddress } from '../../../core/kernel/global-address.ts';
 import { messageOf } from '../../../core/protocol/json.ts';
 
 /** The default of the longest response: metadata and tokens are small. */
 const MAX_BYTES = 1_048_576;
 const TIMEOUT_MS = 15_000;
-
-/** Networks that a public server has no reason to name (RFC 6890, RFC 4193, RFC 3927, RFC 6598). */
-const PRIVATE_IPV4 = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-] as const;
-
-const PRIVATE_IPV6 = [
-  // Unspecified, loopback, and IPv4 addresses inside of IPv6 ones: compatible, translated, Teredo, 6to4.
-  ['::', 96],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['2001::', 32],
-  ['2002::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-] as const;
-
-const PRIVATE = new BlockList();
-for (const [network, prefix] of PRIVATE_IPV4) PRIVATE.addSubnet(network, prefix, 'ipv4');
-for (const [network, prefix] of PRIVATE_IPV6) PRIVATE.addSubnet(network, prefix, 'ipv6');
 
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -220,15 +188,9 @@ function checkAddress(url: URL, local: boolean, named: boolean, plain: boolean):
   if (family !== 0) checkIp(host, family, local);
 }
 
-/** True for an IP address outside of the networks that only some machines can reach. */
-export function isPublicAddress(address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && !PRIVATE.check(address, family === 6 ? 'ipv6' : 'ipv4');
-}
-
 function checkIp(address: string, family: number, local: boolean): void {
   if (local && LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4')) return;
-  if (!isPublicAddress(address))
+  if (!isGlobalAddress(address))
     throw new AddressRejected(
       `the address ${address} is private, and only the program itself may name such a host. If you trust the authorization server, pass its issuer to oauth()`,
     );
