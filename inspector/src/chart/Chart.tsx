@@ -26,7 +26,7 @@ export function Chart(props: ChartProps) {
     () => (pictures === undefined || room === undefined ? undefined : betterIn(room, pictures)),
     [pictures, room],
   );
-  const moving = useView(pane, group, placed, placed && room && activePart(placed, props.active, room));
+  const moving = useView(pane, group, id, placed, placed && room && activePart(placed, props.active, room));
   const marks = marksOf(props);
 
   const keys = (event: KeyboardEvent): void => {

@@ -69,6 +69,16 @@ export function pan(view: View, { x, y }: Point): View {
   return { ...view, x: view.x + x, y: view.y + y };
 }
 
+/** The view of another picture of the same chart: at the same scale, with the same share of the picture in the middle of the pane. */
+export function carried({ k, x, y }: View, from: Size, to: Size, pane: Size): View {
+  const middle = { x: pane.width / 2, y: pane.height / 2 };
+  return {
+    k,
+    x: middle.x - ((middle.x - x) * to.width) / from.width,
+    y: middle.y - ((middle.y - y) * to.height) / from.height,
+  };
+}
+
 export interface Moving {
   readonly zoom: (by: number) => void;
   readonly pan: (by: Point) => void;
@@ -78,18 +88,23 @@ export interface Moving {
   readonly centre: () => void;
 }
 
-/** `auto`: follows the active states. `whole`: fits every pane. `free`: the reader has moved the picture. */
+/**
+ * `auto`: follows the active states. `whole`: fits every pane. `free`: the reader has moved the picture. A mode lasts until the reader
+ * chooses another one, or the chart is another one.
+ */
 type Mode = 'auto' | 'whole' | 'free';
 
 /**
  * Wheel and pinch zoom at the pointer, a drag pans. Until the reader has moved the picture, it follows the size of the
  * pane and the active states.
  *
+ * @param id the chart's: the final layout of a chart replaces its draft, and a pane of another shape has another picture of it
  * @param part the active states
  */
 export function useView(
   pane: Held<HTMLElement>,
   picture: Held<SVGGElement>,
+  id: string,
   size: Size | undefined,
   part: Rect | undefined,
 ): Moving {
@@ -99,6 +114,7 @@ export function useView(
     const { x, y, k } = view;
     picture.current?.setAttribute('transform', `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${k.toFixed(4)})`);
   }, []);
+  const shown = useRef<{ readonly id: string; readonly size: Size }>();
   const active = useRef(part);
   active.current = part;
   const place = useCallback(
@@ -112,7 +128,17 @@ export function useView(
   );
 
   // Runs before the picture is painted, so that it is never seen elsewhere.
-  useLayoutEffect(() => place('auto'), [place]);
+  useLayoutEffect(() => {
+    const box = pane.current;
+    if (box === null || size === undefined) return;
+    const before = shown.current;
+    shown.current = { id, size };
+    const { view, mode } = state.current;
+    if (before?.id !== id) place('auto');
+    else if (mode === 'free')
+      set(carried(view, before.size, size, { width: box.clientWidth, height: box.clientHeight }), mode);
+    else place(mode);
+  }, [place]);
   useLayoutEffect(() => {
     const box = pane.current;
     const { view, mode } = state.current;

@@ -93,6 +93,43 @@ test('text has at least 11 px at 1024×700, and the active states are in view', 
   await page.close();
 });
 
+/** The scale of the picture on the screen. */
+const scaleOf = (page: Page): Promise<number> => page.evaluate(`document.querySelector('.picture').getScreenCTM().a`);
+
+test('the view that the viewer has chosen holds when the final layout replaces the draft, until they choose another chart', async () => {
+  for (const choice of ['fit', 'larger'] as const) {
+    const page = await browsing.page({ width: 1024, height: 700 });
+    let load: () => void = () => {};
+    const loads = new Promise<void>((resolve) => {
+      load = resolve;
+    });
+    await page.route('**/worker-*', async (route) => {
+      await loads;
+      await route.continue();
+    });
+    await page.goto(inspector.url);
+    await page.locator('.node.handle').click();
+    await page.click('#tab-chart');
+    await page.locator('.chart-pane[data-engine=dagre] .picture').waitFor();
+    const before = await scaleOf(page);
+    await page.click(`.chart-tools button[aria-label="${choice}"]`);
+    await until(async () => (await scaleOf(page)) !== before, `the effect of ${choice}`);
+    const chosen = await scaleOf(page);
+    load();
+    await page.locator('.chart-pane[data-engine=elk] .picture').waitFor();
+    if (choice === 'fit') await isReadable(page, false);
+    else assert.is(await scaleOf(page), chosen);
+    // Another chart begins at a readable size, and so does this one after it.
+    const inspected = page.locator('.picture .state[data-path="inspected"]');
+    await page.locator('.node.session').click();
+    await inspected.waitFor({ state: 'detached' });
+    await page.locator('.node.handle').click();
+    await inspected.waitFor();
+    await until(async () => (await scaleOf(page)) === before, `the scale ${before}`);
+    await page.close();
+  }
+});
+
 test('panels collapse by button and key, give their room to the chart, and stay collapsed', async () => {
   const page = await chart(1024, 700);
   const widthOf = async (): Promise<number> => (await page.locator('.chart-pane').boundingBox())?.width ?? 0;

@@ -1,7 +1,7 @@
 /** What the views find out before they draw: lanes and their rows, the marks of a chart, zoom. */
 import * as assert from 'uvu/assert';
 import { allowedOf, marksOf } from '../../../inspector/src/chart/marks.ts';
-import { fit, zoomAt } from '../../../inspector/src/chart/view.ts';
+import { carried, fit, zoomAt } from '../../../inspector/src/chart/view.ts';
 import { endsOf, lanesOf, rowFrom, windowOf } from '../../../inspector/src/messages/lanes.ts';
 import type { MessageLane, MessageRow } from '../../../inspector/src/messages/props.ts';
 import { groupsOf, labelText, rowsOf } from '../../../src/features/charts/sketch.ts';
@@ -93,6 +93,18 @@ test('a picture that is fitted is in the middle of its pane, and zooming leaves 
   const near = zoomAt(view, 2, { x: 620, y: 260 });
   assert.ok(Math.abs((620 - view.x) / view.k - (620 - near.x) / near.k) < 1e-9);
   assert.ok(zoomAt(view, 1_000, { x: 0, y: 0 }).k <= 3);
+});
+
+test('a view is carried to another picture of the chart at its scale, with the same share of the picture in the middle', () => {
+  const pane = { width: 1_000, height: 500 };
+  const draft = { width: 400, height: 100 };
+  const final = { width: 200, height: 900 };
+  const view = { k: 2, x: 300, y: 50 };
+  const moved = carried(view, draft, final, pane);
+  assert.is(moved.k, 2);
+  assert.is((500 - moved.x) / moved.k / final.width, (500 - view.x) / view.k / draft.width);
+  assert.is((250 - moved.y) / moved.k / final.height, (250 - view.y) / view.k / draft.height);
+  assert.equal(carried(view, draft, draft, pane), view);
 });
 
 const lanes: readonly MessageLane[] = [
