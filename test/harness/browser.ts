@@ -1,7 +1,9 @@
 /** A headless Chromium for the tests of the page: found by the variable CHROMIUM, or on the PATH. */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { inspect, isDeepStrictEqual } from 'node:util';
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
+import * as assert from 'uvu/assert';
 import { type Suite, suite } from './door.ts';
 import { HANG_MS, until } from './wait.ts';
 
@@ -145,4 +147,32 @@ export async function counts(elements: Locator, expected: number, what = 'elemen
     return found === expected;
   };
   await until(looks, () => `${what}: expected ${expected}, got ${found}`);
+}
+
+/**
+ * Waits until a look at the page finds what is expected. An assertion would look once, before the page has drawn the change.
+ *
+ * @throws Error with what the last look found, if none finds the expected value within a minute
+ */
+export async function sees<Seen>(
+  look: () => Promise<Seen>,
+  expected: NoInfer<Seen>,
+  what = String(look),
+): Promise<void> {
+  let found: Seen | undefined;
+  const looks = async (): Promise<boolean> => {
+    found = await look();
+    return isDeepStrictEqual(found, expected);
+  };
+  await until(looks, () => `${what}: expected ${inspect(expected)}, got ${inspect(found)}`);
+}
+
+/**
+ * Checks that a page or an element does not have a text now. Wait before it for what comes with the text, or at its time.
+ *
+ * @param place a page, with all of its markup, or an element, with its text
+ */
+export async function lacks(place: Page | Locator, words: string | RegExp): Promise<void> {
+  const text = 'content' in place ? await place.content() : await place.innerText();
+  assert.not.match(text, words);
 }

@@ -114,7 +114,7 @@ export function useView(
     const { x, y, k } = view;
     picture.current?.setAttribute('transform', `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${k.toFixed(4)})`);
   }, []);
-  const shown = useRef<{ readonly id: string; readonly size: Size }>();
+  const shown = useRef<{ readonly id: string; readonly size: Size } | undefined>(undefined);
   const active = useRef(part);
   active.current = part;
   const place = useCallback(

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
-import { until } from '../../harness/wait.ts';
+import { elapse, until } from '../../harness/wait.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short } from './visit.ts';
 
@@ -42,8 +42,9 @@ test('an event is tried beside the actor, which does not notice, with the reason
   await page.locator('.supposed', { hasText: 'cancelled' }).waitFor();
   await shows(said, /cancel would lead to cancelled/);
   await page.locator('.picture .look[data-path="cancelled"]').waitFor();
-  assert.equal(await activeOf(page), ['cart']);
-  assert.is(Object(Object(await tool(claude, 'order_get', { handle })).structuredContent).state, 'cart');
+  await sees(() => activeOf(page), ['cart']);
+  const view = Object(await tool(claude, 'order_get', { handle })).structuredContent;
+  assert.is(Object(view).state, 'cart');
   await counts(page.getByRole('button', { name: 'Send', exact: true }), 0, 'this server only shows');
   await page.close();
 });
@@ -105,7 +106,7 @@ test('a recording is opened from a file, and the server is one click away', asyn
   const names = await page.locator('.node-name').allInnerTexts();
   await page.setInputFiles('input[type="file"]', file);
   await page.waitForSelector('.status.recording');
-  assert.equal(await page.locator('.node-name').allInnerTexts(), names);
+  await sees(() => page.locator('.node-name').allInnerTexts(), names);
   await page.getByText('back to the server').click();
   await page.waitForSelector('.status.live');
   writeFileSync(file, '{"format":"something else"}');
@@ -121,12 +122,12 @@ test('a part of the timeline that is marked filters the wire, and a drag moves t
   await page.click('#tab-wire');
   for (let call = 0; call < 6; call += 1) {
     await claude.send('tools/list');
-    await page.waitForTimeout(150);
+    await elapse(150, 'the calls stand apart on the strip');
   }
   await page.locator('.wire-row', { hasText: 'tools/list' }).nth(5).waitFor();
   const all = await page.locator('.wire-row').count();
   const strip = await page.locator('.strip canvas').boundingBox();
-  assert.ok(strip);
+  if (strip === null) throw new Error('the strip is not shown');
   const [y, from, to] = [strip.y + strip.height / 2, strip.x + strip.width * 0.3, strip.x + strip.width * 0.6];
   await page.keyboard.down('Shift');
   await page.mouse.move(from, y);
@@ -163,16 +164,19 @@ test('the keys reach everything: filter, tree, tabs, help, theme', async () => {
   await page.keyboard.press('ArrowLeft');
   await shows(page.locator('.node[aria-selected="true"]'), /clients/);
   await page.keyboard.press('ArrowLeft');
-  assert.is(await page.locator('.node[aria-selected="true"]').getAttribute('aria-expanded'), 'false');
+  await sees(() => page.locator('.node[aria-selected="true"]').getAttribute('aria-expanded'), 'false');
   await page.keyboard.press('4');
-  assert.is(await page.locator('#tab-wire').getAttribute('aria-selected'), 'true');
+  await sees(() => page.locator('#tab-wire').getAttribute('aria-selected'), 'true');
   await page.keyboard.press('?');
   await page.locator('dialog.help[open]').waitFor();
   await page.keyboard.press('Escape');
   await page.locator('dialog.help').waitFor({ state: 'detached' });
   const theme = await page.locator('html').getAttribute('data-theme');
   await page.keyboard.press('t');
-  assert.is.not(await page.locator('html').getAttribute('data-theme'), theme);
+  await until(
+    async () => (await page.locator('html').getAttribute('data-theme')) !== theme,
+    `a theme other than ${theme}`,
+  );
   await page.close();
 });
 

@@ -5,7 +5,7 @@ import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../examples/order/order.ts';
-import { Browsing, browserSuite, shows } from '../../harness/browser.ts';
+import { Browsing, browserSuite, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 
 fullOnly('opens many pages; the quick test of the page is overview.test.ts');
@@ -73,8 +73,7 @@ test('opens a view, passes on what it does, and shows its messages and the conte
   await view.getByText('30', { exact: true }).waitFor();
   const messages = page.locator('.apps-messages');
   await messages.getByText('ui/update-model-context').first().waitFor();
-  const text = await messages.innerText();
-  assert.match(text, /ui\/initialize[\s\S]*tool-result[\s\S]*update-model-context/);
+  await shows(messages, /ui\/initialize[\s\S]*tool-result[\s\S]*update-model-context/);
   await page.getByText('by the user in the view').first().waitFor();
   await shows(page.locator('.apps-text').first(), /^order \S+: cart/);
 
@@ -95,7 +94,7 @@ test('a host of another preset is another frame: with a fixed height, or without
   await view.locator('.state', { hasText: 'Cart' }).waitFor();
   await choice(page, 'host').selectOption('ChatGPT');
   await view.locator('.state', { hasText: 'Cart' }).waitFor();
-  assert.is(await page.locator('.apps-frame iframe').getAttribute('height'), '695');
+  await sees(() => page.locator('.apps-frame iframe').getAttribute('height'), '695');
   await choice(page, 'host').selectOption('none');
   await view.getByRole('button', { name: 'Try again' }).waitFor();
   await page.locator('.apps-messages .refusal').first().waitFor();

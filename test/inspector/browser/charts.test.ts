@@ -4,7 +4,7 @@ import { createServer } from 'troupe';
 import { type OpenInspector, openInspector } from 'troupe/inspector';
 import type { TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, sees } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { until } from '../../harness/wait.ts';
 import { BREWERY_EVENTS, breweryMachine } from './big-machine.ts';
@@ -118,7 +118,7 @@ test('the view that the viewer has chosen holds when the final layout replaces t
     load();
     await page.locator('.chart-pane[data-engine=elk] .picture').waitFor();
     if (choice === 'fit') await isReadable(page, false);
-    else assert.is(await scaleOf(page), chosen);
+    else await sees(() => scaleOf(page), chosen);
     // Another chart begins at a readable size, and so does this one after it.
     const inspected = page.locator('.picture .state[data-path="inspected"]');
     await page.locator('.node.session').click();
@@ -143,10 +143,10 @@ test('panels collapse by button and key, give their room to the chart, and stay 
   await until(async () => (await widthOf()) > 1_000, `a chart that is wider than ${before} px`);
   await page.reload();
   await page.waitForSelector('.status.live');
-  assert.not.ok(await page.locator('.pane.actors').isVisible());
+  await sees(() => page.locator('.pane.actors').isVisible(), false);
   await page.click('button[aria-label="Show the actors"]');
   await page.locator('.node.handle').click();
-  assert.not.ok(await page.locator('.pane.detail').isVisible());
+  await sees(() => page.locator('.pane.detail').isVisible(), false);
   await page.keyboard.press(']');
   await page.locator('.detail h2', { hasText: 'brewery' }).waitFor();
   await page.close();

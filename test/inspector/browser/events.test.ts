@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, lacks, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { until } from '../../harness/wait.ts';
 import { type Bakery, bakery } from '../traffic-stage.ts';
@@ -33,7 +33,7 @@ const rowOf = (name: string) => page.locator('.traffic tbody tr', { hasText: nam
 test('an event of the form is checked against the schema, and reaches the subscribers', async () => {
   const row = rowOf('order.paid');
   await row.getByText('#1', { exact: true }).waitFor();
-  assert.match(await row.innerText(), /1 \/ min[\s\S]*1 event[\s\S]*2 webhooks/);
+  await shows(row, /1 \/ min[\s\S]*1 event[\s\S]*2 webhooks/);
   await row.getByRole('button', { name: 'Test event' }).click();
   const form = page.getByRole('form', { name: 'test event of order.paid' });
   await form.getByLabel('order').fill('an order with a name that is too long');
@@ -52,8 +52,8 @@ test('an event of the form is checked against the schema, and reaches the subscr
 test('a callback that fails stands first, with its host only', async () => {
   const first = page.locator('.subscriptions-table tbody tr').first();
   await first.getByText('bob').waitFor();
-  assert.match(await first.innerText(), /127\.0\.0\.1:\d+[\s\S]*\d dead[\s\S]*http_4xx/);
-  assert.not.match(await page.content(), /zq7wxk3v9/);
+  await shows(first, /127\.0\.0\.1:\d+[\s\S]*\d dead[\s\S]*http_4xx/);
+  await lacks(page, /zq7wxk3v9/);
 });
 
 test('a schedule runs by hand, and its next date stays', async () => {
@@ -62,9 +62,9 @@ test('a schedule runs by hand, and its next date stays', async () => {
   await row.getByRole('button', { name: 'Run now' }).click();
   await row.getByText('by hand').waitFor();
   assert.is(show.slots[0]?.manual, true);
-  assert.is(await row.locator('.cell-until .cell-beside').innerText(), date);
+  await sees(() => row.locator('.cell-until .cell-beside').innerText(), date);
   const tidy = rowOf('tidy');
-  assert.is(await tidy.getByRole('combobox').inputValue(), 'north');
+  await sees(() => tidy.getByRole('combobox').inputValue(), 'north');
   await tidy.getByRole('button', { name: 'Run now' }).click();
   await page.locator('.notice', { hasText: 'sent "tidy" to oven north' }).waitFor();
 });
@@ -82,8 +82,8 @@ test('a dead letter opens with its content and its error, and is delivered again
 
 test('a narrow page shows the tables without a scroll bar of its own', async () => {
   await page.setViewportSize({ width: 390, height: 800 });
-  const overflow = await page.locator('.traffic').evaluate((all) => all.scrollWidth - all.clientWidth);
-  assert.is(overflow, 0);
+  await sees(() => page.evaluate('innerWidth'), 390);
+  await sees(() => page.locator('.traffic').evaluate((all) => all.scrollWidth - all.clientWidth), 0);
 });
 
 test('no page has written an error to its console', () => {

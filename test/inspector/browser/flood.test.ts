@@ -3,9 +3,10 @@ import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, sees } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
+import { elapse } from '../../harness/wait.ts';
 
 fullOnly('opens pages; the quick test of the page is overview.test.ts');
 
@@ -43,7 +44,7 @@ test('a flood of 20,000 calls leaves the page usable', async () => {
   await Promise.all(Array.from({ length: 64 }, caller));
   await page.locator('.trouble-bar', { hasText: 'Too many records at once' }).waitFor();
   // A tab that moves between press and release of the button gets no click.
-  assert.equal(await wireTab.boundingBox(), place);
+  await sees(() => wireTab.boundingBox(), place);
   const before = performance.now();
   await wireTab.click();
   await page.locator('.wire-row', { hasText: 'nothing' }).first().waitFor();
@@ -51,7 +52,7 @@ test('a flood of 20,000 calls leaves the page usable', async () => {
   await page.click('#tab-messages');
   await page.locator('.message').first().waitFor();
   await page.click('#tab-timeline');
-  await page.waitForTimeout(500);
+  await elapse(500, 'the page draws the timeline');
   const longest = Number(await page.evaluate('window.longest'));
   assertFigure(clicked, 5_000, 'showing the wire');
   assertFigure(longest, 2_000, 'the longest time without an answer of the page');

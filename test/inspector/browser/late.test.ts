@@ -7,8 +7,9 @@ import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { openRecording } from '../../../src/inspector/open-recording.ts';
-import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, lacks, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
+import { until } from '../../harness/wait.ts';
 import { type Stage, stage, tool } from './stage.ts';
 import { choose, open, short } from './visit.ts';
 
@@ -35,7 +36,7 @@ test('a call from before is selected as itself, not as its table', async () => {
   await choose(page, 'count_stock');
   const row = page.locator('.node', { hasText: 'count_stock' });
   await page.locator('.detail h2', { hasText: 'tools/call count_stock' }).waitFor();
-  assert.is(await row.getAttribute('aria-selected'), 'true');
+  await sees(() => row.getAttribute('aria-selected'), 'true');
   await counts(page.locator('.node[aria-selected=true]'), 1);
   await page.locator('.detail .waits', { hasText: /its result, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d/ }).waitFor();
   await shows(page.locator('.detail'), /It arrived before the observation/);
@@ -46,7 +47,7 @@ test('the age of an actor is exact, and the time in its state is a lower bound',
   await choose(page, order);
   await page.locator('.detail h2', { hasText: order }).waitFor();
   await shows(page.locator('.detail .stands'), /for .* or longer/);
-  assert.not.match(await page.locator('.detail .facts', { hasText: 'age' }).innerText(), /or longer/);
+  await lacks(page.locator('.detail .facts', { hasText: 'age' }), /or longer/);
 });
 
 test('Escape clears the filter with its box', async () => {
@@ -55,8 +56,8 @@ test('Escape clears the filter with its box', async () => {
   await page.locator('.node', { hasText: 'claude-code' }).waitFor({ state: 'detached' });
   await page.press('#filter', 'Escape');
   await page.locator('.node', { hasText: 'claude-code' }).waitFor();
-  assert.is(await page.inputValue('#filter'), '');
-  assert.ok((await nodes.count()) > 3);
+  await sees(() => page.inputValue('#filter'), '');
+  await until(async () => (await nodes.count()) > 3, 'the nodes of the tree');
 });
 
 test('a recording is shown without a server, by the page of troupe open', async () => {
@@ -76,8 +77,7 @@ test('a recording is shown without a server, by the page of troupe open', async 
     await choose(tab, 'count_stock');
     await tab.locator('.detail .waits', { hasText: /its result, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d/ }).waitFor();
     await counts(tab.getByText('back to the server'), 0);
-    const header = await tab.locator('.header').boundingBox();
-    assert.is(header?.width, 1024, 'the header is as wide as the window');
+    await sees(async () => (await tab.locator('.header').boundingBox())?.width, 1024, 'the width of the header');
   }
   await reader.close();
   await shown.close();

@@ -3,10 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, sees } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { SCALE } from '../../harness/scale.ts';
+import { elapse } from '../../harness/wait.ts';
 import { type Stage, stage } from './stage.ts';
 import { choose, short } from './visit.ts';
 
@@ -31,9 +32,19 @@ const SMALL = `[...document.querySelectorAll('body *')].filter((each) =>
   Number.parseFloat(getComputedStyle(each).fontSize) < 11
 ).map((each) => each.outerHTML.slice(0, 120))`;
 
-const VIEWS = ['overview', 'chart', 'messages', 'wire', 'timeline', 'coverage', 'server'];
+/** A part of each view that appears last. */
+const VIEWS = {
+  overview: '.calls-table, .waiting-table',
+  chart: '.picture .state',
+  messages: '.message',
+  wire: '.wire-row',
+  timeline: '.timeline.full',
+  coverage: '.covering .picture .state',
+  server: '.offer-page',
+};
 /** The views that have colours of their own; at full scale, all. */
-const DARK_VIEWS = SCALE === 'quick' ? ['overview', 'chart', 'timeline'] : VIEWS;
+const { overview, chart, timeline } = VIEWS;
+const DARK_VIEWS = SCALE === 'quick' ? { overview, chart, timeline } : VIEWS;
 
 test('axe finds nothing and no text is small, in any view, light or dark, large or small', async () => {
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -52,18 +63,18 @@ test('axe finds nothing and no text is small, in any view, light or dark, large 
       });
       return result.value;
     };
-    assert.equal(await violations(), [], `${theme} with nothing selected`);
+    await sees(() => violations(), [], `${theme} with nothing selected`);
     await choose(page, short(shop.orders.Ada));
-    for (const tab of theme === 'light' ? VIEWS : DARK_VIEWS) {
+    for (const [tab, part] of Object.entries(theme === 'light' ? VIEWS : DARK_VIEWS)) {
       await page.click(`#tab-${tab}`);
-      await page.waitForTimeout(250);
-      assert.equal(await violations(), [], `${theme} ${tab}`);
-      assert.equal(await page.evaluate(SMALL), [], `${theme} ${tab}`);
+      await page.locator(part).first().waitFor();
+      await sees(() => violations(), [], `${theme} ${tab}`);
+      await sees(() => page.evaluate(SMALL), [], `${theme} ${tab}`);
     }
     await page.keyboard.press('?');
     await page.locator('dialog.help[open]').waitFor();
-    assert.equal(await violations(), [], `${theme} help`);
-    assert.is(await page.locator('dialog.help').evaluate((help) => help.scrollTop), 0, 'help begins at its top');
+    await sees(() => violations(), [], `${theme} help`);
+    await sees(() => page.locator('dialog.help').evaluate((help) => help.scrollTop), 0, 'help begins at its top');
     await page.close();
   }
 });
@@ -110,7 +121,7 @@ test('the picture of the README is the page, in light and dark', async () => {
     await page.waitForSelector('.failure-table tr.failed');
     // The pointer is nowhere, and what glows has faded.
     await page.mouse.move(680, 849);
-    if (WRITES) await page.waitForTimeout(2_500);
+    if (WRITES) await elapse(2_500, 'what glows fades');
     const picture = await page.screenshot();
     assert.ok(picture.length > 50_000, `${theme}: ${picture.length} bytes`);
     if (WRITES)

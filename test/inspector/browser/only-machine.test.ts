@@ -2,10 +2,10 @@
 import { createServer } from 'troupe';
 import { type OpenInspector, openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
-import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, lacks, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
+import { until } from '../../harness/wait.ts';
 import { activeOf } from './visit.ts';
 
 fullOnly('opens pages; the quick test of the page is overview.test.ts');
@@ -42,7 +42,7 @@ test('the chart without a selection is that of the only machine, at once, before
   await page.waitForSelector('.node.handle');
   await page.click('#tab-chart');
   await page.waitForSelector('.chart-pane[data-engine=dagre] .picture');
-  assert.equal(await activeOf(page), ['out']);
+  await sees(() => activeOf(page), ['out']);
   await page.close();
 });
 
@@ -53,11 +53,11 @@ test('an instance that has finished is marked in its final state, accepts no eve
   await node.waitFor();
   await shows(node, 'returned');
   await page.waitForSelector('.waiting-table');
-  assert.not.match(await page.locator('.waiting-table').innerText(), finished.slice(0, 8));
+  await lacks(page.locator('.waiting-table'), finished.slice(0, 8));
   await node.click();
   await page.click('#tab-chart');
   await page.waitForSelector('.picture');
-  assert.equal(await activeOf(page), ['returned']);
+  await sees(() => activeOf(page), ['returned']);
   const detail = page.locator('.detail');
   await detail.getByText('It has finished').waitFor();
   await counts(detail.getByRole('button', { name: 'Send', exact: true }), 0);
@@ -71,7 +71,10 @@ test('a value beside a long name has lines of words, not of single characters', 
   await page.locator('.calls-table .row-button').first().click();
   const row = page.locator('.detail .json-row', { hasText: 'io.modelcontextprotocol/protocolVersion' });
   await row.waitFor();
-  const box = await row.locator('.json-string').boundingBox();
-  assert.ok(box && box.height < 40 && box.width > 60, JSON.stringify(box));
+  const isText = async (): Promise<boolean> => {
+    const { height = 0, width = 0 } = (await row.locator('.json-string').boundingBox()) ?? {};
+    return height < 40 && width > 60;
+  };
+  await until(isText, 'a value of at most two lines');
   await page.close();
 });

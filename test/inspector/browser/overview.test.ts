@@ -1,9 +1,11 @@
 /** The home page: one table of everything that waits, one of the failures, and what is folded away elsewhere. */
+import { isDeepStrictEqual } from 'node:util';
 import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, sees, shows } from '../../harness/browser.ts';
+import { until } from '../../harness/wait.ts';
 import { join, type Stage, stage, tool } from './stage.ts';
 import { short } from './visit.ts';
 
@@ -27,7 +29,7 @@ test('the page opens with it: who waits, for what, for whom, until when and why,
   const page = await browsing.page();
   await page.goto(shop.url);
   await page.waitForSelector('.status.live');
-  assert.is(await page.locator('#tab-overview').getAttribute('aria-selected'), 'true');
+  await sees(() => page.locator('#tab-overview').getAttribute('aria-selected'), 'true');
   await page.getByText('No call has failed, and no actor has crashed.').waitFor();
   await shop.begin();
 
@@ -48,12 +50,13 @@ test('the page opens with it: who waits, for what, for whom, until when and why,
   await added.getByText(/^handle: .*, sku: coffee$/).waitFor();
   await shows(added, /claude-code[\s\S]*Invalid arguments for tool "order_add_item"/);
 
-  const lefts = await page
-    .locator('.waiting-table tr.busy time')
-    .evaluateAll((all) => all.map((each) => (each.closest('.cell-until') ? each.getAttribute('datetime') : undefined)));
-  const deadlines = lefts.filter((each) => each !== undefined);
-  assert.ok(deadlines.length >= 4);
-  assert.equal(deadlines, [...deadlines].sort(), 'the earliest deadline is first');
+  const deadlines = () =>
+    page
+      .locator('.waiting-table tr.busy .cell-until time')
+      .evaluateAll((all) => all.map((each) => each.getAttribute('datetime')));
+  await until(async () => (await deadlines()).length >= 4, 'four deadlines');
+  const isSorted = (all: readonly (string | null)[]): boolean => isDeepStrictEqual(all, [...all].sort());
+  await until(async () => isSorted(await deadlines()), 'the earliest deadline first');
 
   const labels = page.locator('.failure-table tr', { hasText: 'print_label' });
   await shows(labels, /The printer is out of paper\.\s*× 3/);
@@ -67,16 +70,17 @@ test('on a phone the view has the whole width, with the actors above it on deman
   const page = await browsing.page({ width, height: 844 });
   await page.goto(shop.url);
   await page.waitForSelector('.waiting-table .row-button');
-  const widthOf = async (pane: string): Promise<number> =>
-    (await page.locator(`.pane.${pane}`).boundingBox())?.width ?? 0;
-  assert.is(await page.evaluate('document.documentElement.scrollWidth'), width);
-  assert.equal([await widthOf('middle'), await widthOf('actors')], [width, 0]);
+  /** The widths of panes; 0 for one that is not shown. */
+  const widths = (...panes: readonly string[]) =>
+    Promise.all(panes.map(async (pane) => (await page.locator(`.pane.${pane}`).boundingBox())?.width ?? 0));
+  await sees(() => page.evaluate('document.documentElement.scrollWidth'), width);
+  await sees(() => widths('middle', 'actors'), [width, 0]);
   await page.locator('.waiting-table .row-button').first().click();
   await page.waitForSelector('.detail h2');
-  assert.equal([await widthOf('middle'), await widthOf('detail')], [width, width]);
+  await sees(() => widths('middle', 'detail'), [width, width]);
   await page.click('button[aria-label="Show the actors"]');
   await page.locator('.pane.actors').waitFor({ state: 'visible' });
-  assert.equal([await widthOf('middle'), await widthOf('actors')], [width, 320]);
+  await sees(() => widths('middle', 'actors'), [width, 320]);
   await page.close();
 });
 
@@ -87,10 +91,10 @@ test.full('the logo leads home, and the table is moved through with the keys', a
   await counts(page.locator('.detail'), 0, 'the tables have the width of the page');
   await page.locator('.row-button').first().focus();
   await page.keyboard.press('ArrowDown');
-  const name = await page.evaluate('document.activeElement.title');
+  const name = String(await page.evaluate('document.activeElement.title'));
   await page.keyboard.press('Enter');
   await page.waitForSelector('.detail h2');
-  assert.is(await page.locator('.row-button[aria-pressed=true]').first().getAttribute('title'), name);
+  await sees(() => page.locator('.row-button[aria-pressed=true]').first().getAttribute('title'), name);
   await page.keyboard.press('5');
   await page.waitForSelector('.view .timeline.full');
   await counts(page.locator('.timeline'), 1, 'one timeline, not two');
@@ -147,15 +151,16 @@ test.full('the columns of the wire are as wide as the names, and a cut name has 
     await page.click('#tab-wire');
     const row = page.locator('.wire-row', { hasText: 'Charge Ada 17?' });
     await row.waitFor();
-    const cut = await page
-      .locator('.wire-row b, .wire-row .who')
-      .evaluateAll((all) =>
-        all
-          .filter((each) => each.scrollWidth > each.clientWidth && each.clientWidth > 0)
-          .map((each) => each.getAttribute('title') ?? `${each.textContent} without a title`),
-      );
-    assert.equal(cut, [], `at ${width} pixels`);
-    assert.is(await row.locator('b').getAttribute('title'), 'Charge Ada 17?');
+    const cut = () =>
+      page
+        .locator('.wire-row b, .wire-row .who')
+        .evaluateAll((all) =>
+          all
+            .filter((each) => each.scrollWidth > each.clientWidth && each.clientWidth > 0)
+            .map((each) => each.getAttribute('title') ?? `${each.textContent} without a title`),
+        );
+    await sees(cut, [], `names that are cut at ${width} pixels`);
+    await sees(() => row.locator('b').getAttribute('title'), 'Charge Ada 17?');
     await page.close();
   }
 });
@@ -167,10 +172,7 @@ test.full(
     await page.goto(shop.url);
     await page.click('#tab-coverage');
     await page.locator('.coverage-since', { hasText: 'since the start' }).waitFor();
-    assert.is(
-      await page.locator('.coverage-row').count(),
-      await page.locator('.coverage-row', { hasText: 'order' }).count(),
-    );
+    await counts(page.locator('.coverage-row'), await page.locator('.coverage-row', { hasText: 'order' }).count());
     await page.locator('.coverage-fold').click();
     await page.locator('.coverage-row', { hasText: 'session' }).waitFor();
     await page.close();
@@ -196,7 +198,7 @@ test.full('while no client is connected, the page shows how to connect one', asy
   await page.goto(inspector.url);
   await page.getByText('No client is connected. Give it this entry.').waitFor();
   await page.getByRole('button', { name: 'VS Code' }).click();
-  assert.is(await page.locator('.connect pre').innerText(), entry('VS Code'));
+  await sees(() => page.locator('.connect pre').innerText(), entry('VS Code'));
   await page.locator('.connect code', { hasText: '~/VS Code.json' }).waitFor();
   await join(server, 'claude-code', '2.1.4');
   await page.locator('.connect').waitFor({ state: 'detached' });

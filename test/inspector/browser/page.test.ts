@@ -1,6 +1,6 @@
 /** The page in a real browser, against a real server with real clients: what it shows is what is. */
 import * as assert from 'uvu/assert';
-import { Browsing, browserSuite, shows } from '../../harness/browser.ts';
+import { Browsing, browserSuite, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short, takenOf } from './visit.ts';
@@ -31,7 +31,7 @@ test('the engine for charts starts before anybody looks at one', async () => {
   const engine = page.waitForEvent('worker');
   await page.goto(shop.url);
   await engine;
-  assert.is(await page.locator('#tab-overview').getAttribute('aria-selected'), 'true');
+  await sees(() => page.locator('#tab-overview').getAttribute('aria-selected'), 'true');
   await page.close();
 });
 
@@ -42,15 +42,15 @@ test('active states are those of the actor, and the edge just taken is marked', 
   const handle = await handleOf(claude, 'Barbara');
   await choose(page, short(handle));
   await page.waitForSelector('.picture .state.active');
-  assert.equal(await activeOf(page), ['cart']);
+  await sees(() => activeOf(page), ['cart']);
   await tool(claude, 'order_add_item', { handle, sku: 'tea' });
   await page.waitForSelector('.picture .taken');
-  assert.equal(await takenOf(page), ['cart#0']);
+  await sees(() => takenOf(page), ['cart#0']);
   await tool(claude, 'order_cancel', { handle });
   await page.waitForSelector('.picture .state.active[data-path="cancelled"]');
   const state = Object(await tool(claude, 'order_get', { handle })).structuredContent;
-  assert.equal(await activeOf(page), [String(Object(state).state)]);
-  assert.equal(await takenOf(page), ['cart#2']);
+  await sees(() => activeOf(page), [String(Object(state).state)]);
+  await sees(() => takenOf(page), ['cart#2']);
   await page.close();
 });
 
@@ -64,12 +64,12 @@ test('the detail leads with what is waited for, for whom, until when and why', a
   const question = Object(await claude.next((message) => Object(message).method === 'elicitation/create'));
   await choose(page, short(handle));
   await page.waitForSelector('.waits .because');
-  const sentence = await page.locator('.waits > li').first().innerText();
-  assert.match(
+  const sentence = page.locator('.waits > li').first();
+  await shows(
     sentence,
     /Waits for an answer to “Charge Katherine 9\?” from the user of claude-code 2\.1\.4, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d:\d\d/,
   );
-  assert.match(sentence, /cause: elicitation\/create .*, started by tools\/call order_checkout/s);
+  await shows(sentence, /cause: elicitation\/create .*, started by tools\/call order_checkout/s);
   await shows(page.locator('.waits > li').nth(1), /Timer after patience fires → cancelled/);
   claude.raw(JSON.stringify({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } }));
   await checkout;
@@ -79,9 +79,11 @@ test('the detail leads with what is waited for, for whom, until when and why', a
 
 test('a page that comes late shows the tree, as it is', async () => {
   const page = await open(browsing, shop);
-  const names = await page.locator('.node-name').allInnerTexts();
   for (const name of ['server', 'claude-code 2.1.4', 'cursor 1.9.0', `order ${short(shop.orders.Ada)}`])
-    assert.ok(names.includes(name), `${name} in ${names.join(', ')}`);
+    await page
+      .locator('.node-name')
+      .and(page.getByText(name, { exact: true }))
+      .waitFor();
   await page.close();
 });
 
@@ -134,8 +136,7 @@ test('a request and its answer are one row, and notifications stand under it', a
   await made.click();
   await shows(made, /ms[\s\S]*ok/);
   await page.locator('.detail', { hasText: handle }).waitFor();
-  const detail = await page.locator('.detail').innerText();
-  assert.match(detail, /served by/);
+  await shows(page.locator('.detail'), /served by/);
   await page.close();
 });
 

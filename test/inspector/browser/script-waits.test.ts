@@ -5,7 +5,7 @@ import { type Client, connect } from 'troupe/client';
 import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import * as z from 'zod';
-import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { Browsing, browserSuite, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
 
@@ -66,30 +66,31 @@ const here = () => page.locator('.script-code li.here');
 test('the view of a script that waits for a question names the question and its user', async () => {
   await page.click('#tab-script');
   await waits().getByText('Which paper?').waitFor();
-  assert.match(await waits().innerText(), /Which paper\?[\s\S]*for shop\.wrap \(call 1\)/);
-  assert.match(await here().innerText(), /^1\s+const wrapped[\s\S]*call 1 shop\.wrap\s+asks/);
+  await shows(waits(), /Which paper\?[\s\S]*for shop\.wrap \(call 1\)/);
+  await shows(here(), /^1\s+const wrapped[\s\S]*call 1 shop\.wrap\s+asks/);
 });
 
 test('the view of a script that waits for an approval names the approval, and the terms at the line of the call', async () => {
   answered({ paper: 'blue' });
   await waits().getByText('the approval').waitFor();
-  assert.match(await waits().innerText(), /the approval \S+ of shop\.refund \(call 2\)/);
+  await shows(waits(), /the approval \S+ of shop\.refund \(call 2\)/);
   await here().getByText('shop.refund').first().waitFor();
-  assert.match(await here().innerText(), /^2\s+const \{ refunded \}[\s\S]*call 2 shop\.refund/);
-  assert.match(await page.locator('.script-why').innerText(), /^the approval of somebody with the scope boss, until 2/);
-  assert.match(await page.locator('.script-head').innerText(), /waiting for approval/);
+  await shows(here(), /^2\s+const \{ refunded \}[\s\S]*call 2 shop\.refund/);
+  await shows(page.locator('.script-why'), /^the approval of somebody with the scope boss, until 2/);
+  await shows(page.locator('.script-head'), /waiting for approval/);
 });
 
 test('a person approves the call on the page, and the script returns', async () => {
   await page.click('#tab-overview');
   const card = page.getByRole('region', { name: /^approval: / });
-  assert.match(await card.innerText(), /"id": "A1"[\s\S]*Needs: somebody with the scope boss/);
+  await shows(card, /"id": "A1"[\s\S]*Needs: somebody with the scope boss/);
   await card.getByRole('button', { name: 'Approve' }).click();
   await card.waitFor({ state: 'detached' });
   await page.click('#tab-script');
   await page.locator('.script-head', { hasText: 'returned' }).waitFor();
-  assert.match(await page.locator('.script').innerText(), /"refunded":"A1"/);
-  assert.match(textOf(await called), /"wrapped":\{"paper":"blue"\},"refunded":"A1"/);
+  await shows(page.locator('.script'), /"refunded":"A1"/);
+  const text = textOf(await called);
+  assert.match(text, /"wrapped":\{"paper":"blue"\},"refunded":"A1"/);
 });
 
 test('no page has written an error to its console', () => {

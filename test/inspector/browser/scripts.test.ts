@@ -10,7 +10,7 @@ import * as assert from 'uvu/assert';
 import * as z from 'zod';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { openRecording } from '../../../src/inspector/open-recording.ts';
-import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, lacks, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 
 fullOnly(
@@ -73,24 +73,21 @@ test.after(async () => {
 });
 
 const linesOf = (page: Page) => page.locator('.script-code li');
-const hereOf = (page: Page): Promise<string> => page.locator('.script-code li.here').innerText();
+const hereOf = (page: Page) => page.locator('.script-code li.here');
 
 test('a script that waits shows its calls at their lines, and until when it sleeps', async () => {
   await counts(first.locator('#tab-script'), 0, 'no script has run');
   await client.modern('tools/call', { name: 'run_code', arguments: { code: CODE } });
   await first.click('#tab-script');
   await first.locator('.script .waits', { hasText: 'the end of sleep (call 5)' }).getByText('59:').waitFor();
-  assert.equal(await first.locator('.script-calls tbody tr').count(), 5);
+  await counts(first.locator('.script-calls tbody tr'), 5);
   await shows(linesOf(first).nth(4), /^5\s+await shop\.refund\(\{ id \}\);\s+2\s+3\s+4$/);
-  assert.match(await hereOf(first), /^11\s+await sleep[\s\S]*call 5 sleep\s+sleeps until \d/);
+  await shows(hereOf(first), /^11\s+await sleep[\s\S]*call 5 sleep\s+sleeps until \d/);
   const failed = first.locator('.script-calls tr', { hasText: 'threw' });
-  assert.match(
-    await failed.innerText(),
-    /^3\s+shop\.refund\s+\{"id":"A2"\}\s+threw\s+A2 was paid back before\.\s+5\s+/,
-  );
-  assert.is(await first.locator('.script-logs').innerText(), '3 orders\nA2 was paid back before.');
+  await shows(failed, /^3\s+shop\.refund\s+\{"id":"A2"\}\s+threw\s+A2 was paid back before\.\s+5\s+/);
+  await sees(() => first.locator('.script-logs').innerText(), '3 orders\nA2 was paid back before.');
   await shows(first.locator('.script-journal summary'), /Journal \d+ entries, by quickjs-wasi/);
-  assert.not.ok((await first.content()).includes('hunter2-zq7'));
+  await lacks(first, 'hunter2-zq7');
   // Its call leads to it.
   await first.click('#tab-overview');
   await first.locator('.calls-table tr', { hasText: 'run_code' }).getByRole('button').click();
@@ -105,14 +102,15 @@ test('a viewer that comes later sees the same script', async () => {
   await later.waitForSelector('.status.live');
   await later.click('#tab-script');
   await later.locator('.script .waits', { hasText: 'the end of sleep (call 5)' }).waitFor();
-  assert.equal(await later.locator('.script-calls tbody tr').count(), 5);
-  const overflow = await later.locator('.script').evaluate((all) => all.scrollWidth - all.clientWidth);
-  assert.is(overflow, 0, 'nothing is wider than the page');
+  await counts(later.locator('.script-calls tbody tr'), 5);
+  const overflow = () => later.locator('.script').evaluate((all) => all.scrollWidth - all.clientWidth);
+  await sees(overflow, 0, 'nothing is wider than the page');
 });
 
 test('a script that has failed shows its error, and the reader chooses among the scripts', async () => {
   await client.modern('tools/call', { name: 'run_code', arguments: { code: 'throw new Error("no");' } });
   const runs = first.locator('.script-head select');
+  await counts(runs.locator('option'), 2, 'scripts');
   await runs.selectOption({ index: 0 });
   await first.locator('.script .bad', { hasText: 'Error: no (line 1' }).waitFor();
   await shows(first.locator('.script-head'), /failed/);
@@ -128,7 +126,9 @@ test('the reader of a recording steps from result to result, and sees the line, 
   await page.goto(opened.url);
   await page.waitForSelector('.status');
   await page.click('#tab-script');
-  await page.locator('.script-head select').selectOption({ index: 1 });
+  const runs = page.locator('.script-head select');
+  await counts(runs.locator('option'), 2, 'scripts');
+  await runs.selectOption({ index: 1 });
   // A key belongs to the list that has the focus.
   await page.click('#tab-script');
   const steps = page.locator('.script-steps');
@@ -138,13 +138,13 @@ test('the reader of a recording steps from result to result, and sees the line, 
   await counts(page.locator('.script-code li.here'), 0, 'it has just begun');
   await page.keyboard.press('n');
   await page.locator('.script-code li.here', { hasText: /call 1 shop.list_orders\s*returned/ }).waitFor();
-  assert.match(await hereOf(page), /^1\s[\s\S]*customer\s*ada[\s\S]*A1/);
+  await shows(hereOf(page), /^1\s[\s\S]*customer\s*ada[\s\S]*A1/);
   await page.keyboard.press('n');
   await page.locator('.script-code li.here', { hasText: /call 2 shop.refund\s*returned/ }).waitFor();
-  assert.match(await hereOf(page), /^5\s/);
+  await shows(hereOf(page), /^5\s/);
   await page.keyboard.press('n');
   await page.locator('.script-code li.here', { hasText: /call 3 shop.refund\s*threw/ }).waitFor();
-  assert.equal(await page.locator('.script-calls tbody tr').count(), 3, 'later calls are not made yet');
+  await counts(page.locator('.script-calls tbody tr'), 3, 'later calls are not made yet');
   await opened.close();
 });
 

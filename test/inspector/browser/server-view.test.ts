@@ -8,8 +8,9 @@ import { createServer, socket } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import everything from '../../../examples/everything/server.ts';
-import { Browsing, browserSuite, counts, type Look, shows } from '../../harness/browser.ts';
+import { Browsing, browserSuite, counts, type Look, lacks, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
+import { until } from '../../harness/wait.ts';
 
 fullOnly('opens many pages; the quick test of the page is overview.test.ts');
 
@@ -47,25 +48,28 @@ async function find(page: Page, name: string): Promise<void> {
 
 test('shows the server, and each element with its schema, hints, and the JSON on demand', async () => {
   const page = await openServer();
-  const about = await page.locator('.offer-page').innerText();
-  assert.match(
+  const about = page.locator('.offer-page');
+  await shows(
     about,
     /Everything[\s\S]*Tools[\s\S]*echo\s+Returns[\s\S]*Call any tool[\s\S]*listChanged[\s\S]*2026-07-28[\s\S]*\d+ limits/,
   );
-  assert.not.match(about, 'maxInFlight', 'what a reader seldom asks for is closed');
+  // What a reader seldom asks for is closed.
+  await lacks(about, 'maxInFlight');
   await counts(page.locator('.offer-page img.offer-icon'), 1);
   await page.locator('.limits-of > summary').click();
   await page.locator('.limits', { hasText: 'maxInFlight' }).waitFor();
   await page.locator('.offered .link', { hasText: 'list_primes' }).click();
   await page.locator('.offer-name', { hasText: 'list_primes' }).waitFor();
   await find(page, 'json_schema_2020_12_tool');
-  const schema = await page.locator('.schema').first().innerText();
-  assert.match(schema, /address\s+object[\s\S]*street\s+string[\s\S]*phone\s+email[\s\S]*requires phone/);
+  await shows(
+    page.locator('.schema').first(),
+    /address\s+object[\s\S]*street\s+string[\s\S]*phone\s+email[\s\S]*requires phone/,
+  );
   await page.getByText('Show the JSON Schema').click();
   await page.locator('.json', { hasText: '$schema' }).waitFor();
   await find(page, 'add');
-  assert.match(
-    await page.locator('.offer-page').innerText(),
+  await shows(
+    page.locator('.offer-page'),
     /read-only[\s\S]*idempotent[\s\S]*closed world[\s\S]*sum\s+number\s+required/,
   );
   await find(page, 'test://cities/{country}/{city}');
@@ -82,7 +86,7 @@ test('the keys reach the list, the element, and the JSON', async () => {
   await page.locator('.offer-name', { hasText: 'echo' }).waitFor();
   await page.keyboard.press('Tab');
   await page.keyboard.press('Tab');
-  assert.match((await page.locator(':focus').getAttribute('class')) ?? '', /offer-name/);
+  await page.locator('.offer-name:focus').waitFor();
   await page.close();
 });
 
@@ -139,10 +143,10 @@ test('a thousand tools, a schema that contains itself, and markup in names are s
   for (let at = 0; at < 1_000; at += 1) server.tool(`tool_${at}`, { description: `Number ${at}` }, () => 'x');
   const { url: address } = await openInspector(server);
   const page = await openServer(address);
-  assert.ok((await page.locator('.offer-row').count()) < 100, 'only the rows in view are rendered');
+  await until(async () => (await page.locator('.offer-row').count()) < 100, 'the rows in view only');
   await find(page, 'tool_999');
   await find(page, 'hostile');
-  assert.is(await page.locator('.offer-page h2').innerText(), markup);
+  await sees(() => page.locator('.offer-page h2').innerText(), markup);
   await counts(page.locator('.offer-page img'), 0);
   await shows(page.locator('.schema'), /contains itself/);
   for (let level = 0; level < 4; level += 1) await page.locator('.schema-twist[aria-expanded="false"]').first().click();
@@ -177,7 +181,7 @@ test('calls tools, and shows texts, images, sounds, resources, links and structu
   await result(page, 'Multiple content types test:');
   const image = page.locator('.call img');
   await image.waitFor();
-  assert.is(await image.evaluate((element) => Reflect.get(element, 'naturalWidth')), 1);
+  await sees(() => image.evaluate((element) => Reflect.get(element, 'naturalWidth')), 1);
   await call(page, 'test_audio_content');
   await page.locator('.call audio').waitFor();
   await call(page, 'resource_link');
@@ -261,8 +265,8 @@ test('answers forms, pages, sampling and roots; shows a task and cancels it; com
   await result(page, '"titledMulti":["value3"]');
   await call(page, 'visit');
   const link = card.locator('a.address');
-  assert.is(await link.innerText(), 'https://example.com/sign-in');
-  assert.is(await link.getAttribute('rel'), 'noopener noreferrer');
+  await sees(() => link.innerText(), 'https://example.com/sign-in');
+  await sees(() => link.getAttribute('rel'), 'noopener noreferrer');
   await card.getByRole('button', { name: 'I agree' }).click();
   await result(page, 'accepted');
   await call(page, 'test_input_required_result_multiple_inputs');

@@ -1,7 +1,6 @@
 /** What goes wrong is shown: an event that no state takes, with what led to it; a token that nobody gave; a server that was started again. */
 import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
-import * as assert from 'uvu/assert';
 import { assign, fromCallback, setup } from 'xstate';
 import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
@@ -44,7 +43,7 @@ test('an event that no state takes is flagged, with the message of the wire that
   await tool(client, 'lamp_switch', { handle });
   const wrong = page.locator('.failure-table tr.failed', { hasText: 'did not handle dim' });
   await wrong.waitFor();
-  assert.ok((await page.locator('.node.handle .sign.trouble').count()) === 1, 'its sign in the tree is a triangle');
+  await counts(page.locator('.node.handle .sign.trouble'), 1, 'its sign in the tree is a triangle');
   await wrong.click();
   const chain = page.locator('.record .chain').first();
   await chain.getByText('tools/call lamp_switch').waitFor();

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { Chart } from '../../../machines/chart/chart.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
+import { immediateLooks } from './page-looks.ts';
 import { commentsOf, wrongTitles, wrongWords, wrongWordsInPage } from './words.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
@@ -414,6 +415,32 @@ test('no test makes the table of all characters of fast-check, which takes a sec
     [],
     'use the arbitraries of test/harness/character.ts',
   );
+});
+
+test('no assertion about a page looks once, and no test of a page sleeps', () => {
+  const opens = files('test').filter((file) =>
+    imports(file).some(({ from }) => from === 'test/harness/browser.ts' || from === 'playwright-core'),
+  );
+  assert.ok(opens.length > 20);
+  assert.equal(
+    opens.flatMap((file) =>
+      file === 'test/harness/browser.ts' ? [] : immediateLooks(code(file)).map((look) => `${file}: ${look}`),
+    ),
+    [],
+    'wait with shows, counts, sees and lacks of test/harness/browser.ts, and with elapse of test/harness/wait.ts',
+  );
+  for (const [look, found] of [
+    ["assert.is(await page.locator('a').innerText(), 'b')", 1],
+    ['assert.equal(await statesOf(page), [])', 1],
+    ['const box = await row.boundingBox();\nassert.ok(box && box.width > 60)', 1],
+    ['const all = await page.evaluate((of) => of);\nconst some = all.slice(1);\nassert.is(some.length, 2)', 1],
+    ['await page.waitForTimeout(250)', 1],
+    ["await sees(() => page.locator('a').innerText(), 'b')", 0],
+    ['const width = async () => (await row.boundingBox())?.width;\nawait sees(width, 60)', 0],
+    ['const before = await rows.count();\nawait counts(rows, before + 1)', 0],
+    ['assert.equal(server.calls, [])', 0],
+  ] as const)
+    assert.is(immediateLooks(look).length, found, look);
 });
 
 test('only the door imports uvu itself', () => {

@@ -7,8 +7,9 @@ import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../../examples/order/order.ts';
-import { Browsing, browserSuite, counts } from '../../../harness/browser.ts';
+import { Browsing, browserSuite, counts, shows } from '../../../harness/browser.ts';
 import { fullOnly } from '../../../harness/door.ts';
+import { until } from '../../../harness/wait.ts';
 import { openShop } from '../../../system/examples/order-shop.ts';
 import { type BrowserHost, openInHost } from './host.ts';
 
@@ -117,12 +118,13 @@ test('over HTTP (2026-07-28): fill, check out, agree in the view, and a delay in
   await buy(host, PLAIN);
   for (const { view } of [host, second]) {
     await view.locator('.state', { hasText: 'Packing' }).waitFor();
-    assert.match((await view.locator('.timer').textContent()) ?? '', /^Packing00:0[01]:/);
+    await shows(view.locator('.timer'), /^Packing\s*00:0[01]:/);
   }
   await clock.advance(60_000);
   await host.view.locator('.state', { hasText: 'Shipped' }).waitFor();
   await second.view.locator('.state', { hasText: 'Shipped' }).waitFor();
   await counts(host.view.getByRole('button'), 0);
+  await until(() => host.told.length >= 3, 'the texts for the model');
   assert.equal(host.told, [
     `order ${handle}: Cart, by the user in the view`,
     `order ${handle}: Confirming, by the user in the view`,

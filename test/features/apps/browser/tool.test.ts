@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isObject } from '../../../../src/core/protocol/json.ts';
 import type { ToolPage } from '../../../../src/features/apps/view-definition.ts';
 import { formFieldsOf } from '../../../../src/features/asking/form-model.ts';
-import { Browsing, browserSuite, counts } from '../../../harness/browser.ts';
+import { Browsing, browserSuite, counts, sees } from '../../../harness/browser.ts';
 import { fullOnly } from '../../../harness/door.ts';
 import { violationsIn } from './axe.ts';
 import { openInHost } from './host.ts';
@@ -70,16 +70,16 @@ test('the form fills while a model writes, the tool shows that it runs, its resu
   await bridge.sendToolInputPartial({ arguments: { city: 'Bern' } });
   await bridge.sendToolInput({ arguments: { city: 'Bern', days: 2, tags: ['a', 'b'], place: { latitude: 46.9 } } });
   await view.getByRole('progressbar', { name: 'Running' }).waitFor();
-  assert.is(await view.getByLabel('City').inputValue(), 'Bern');
-  assert.ok(await view.getByLabel('City').evaluate((field) => field.matches(':focus')));
-  assert.is(await view.getByLabel('Latitude').inputValue(), '46.9');
-  assert.is(await view.getByLabel('Tags').inputValue(), 'a\nb');
+  await sees(() => view.getByLabel('City').inputValue(), 'Bern');
+  await sees(() => view.getByLabel('City').evaluate((field) => field.matches(':focus')), true);
+  await sees(() => view.getByLabel('Latitude').inputValue(), '46.9');
+  await sees(() => view.getByLabel('Tags').inputValue(), 'a\nb');
   await bridge.sendToolResult(structuredClone(RESULT) as never);
   await view.getByText('1,5').waitFor();
-  assert.equal(await view.locator('th').allTextContents(), ['Day', 'Rain (mm)']);
+  await sees(() => view.locator('th').allTextContents(), ['Day', 'Rain (mm)']);
   await counts(view.getByText('Dry.'), 0);
   await counts(view.getByText('Only for the model'), 0);
-  assert.equal(await violationsIn(page, 'Forecast'), []);
+  await sees(() => violationsIn(page, 'Forecast'), []);
 
   await view.getByLabel('City').fill('Genf');
   await view.getByLabel('Longitude').fill('7.4');
@@ -110,8 +110,12 @@ test('the form fills while a model writes, the tool shows that it runs, its resu
     ],
   ]);
   await counts(view.locator('img'), 1);
-  assert.equal(told, ['forecast, run again by the user in the view: Line 1\nLine 2  ']);
-  assert.is(await view.getByLabel('City').inputValue(), 'Genf');
+  await sees(
+    async () => told,
+    ['forecast, run again by the user in the view: Line 1\nLine 2  '],
+    'the texts for the model',
+  );
+  await sees(() => view.getByLabel('City').inputValue(), 'Genf');
 
   let release: (() => void) | undefined;
   const released = new Promise<void>((resolve) => {
@@ -139,6 +143,6 @@ test('dark and narrow, axe finds nothing, and a cancelled call says so', async (
   await bridge.sendToolCancelled({ reason: 'user action' });
   await view.getByText('This was cancelled.').first().waitFor();
   await counts(view.getByRole('progressbar'), 0);
-  assert.equal(await violationsIn(page, 'Forecast'), []);
+  await sees(() => violationsIn(page, 'Forecast'), []);
   await page.close();
 });
