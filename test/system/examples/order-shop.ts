@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { laterBy } from '../../harness/later.ts';
 import { command } from '../clients/wire.ts';
 
 const FILE = 'examples/order/server.ts';
@@ -28,8 +29,12 @@ export interface OrderShop {
   readonly stdio: Spawning;
   /** What was charged: a line of key, customer and total for each. */
   charges(): readonly string[];
-  /** Serves over HTTP, on this port or on any. */
-  serve(port?: string): Promise<Running>;
+  /**
+   * Serves over HTTP, on this port or on any.
+   *
+   * @param laterMs how far the clock of the process is ahead
+   */
+  serve(port?: string, laterMs?: number): Promise<Running>;
   close(): void;
 }
 
@@ -49,10 +54,10 @@ export function openShop(more: Record<string, string> = {}): OrderShop {
   return {
     stdio: { ...how, args: [...args, 'run', FILE] },
     charges: () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : []),
-    async serve(port = '0') {
+    async serve(port = '0', laterMs = 0) {
       const child = spawn(how.command, [...args, 'serve', FILE, '--http', port], {
         cwd: how.cwd,
-        env: { ...process.env, ...how.env },
+        env: { ...process.env, ...how.env, ...laterBy(laterMs) },
         stdio: ['ignore', 'ignore', 'pipe'],
       });
       children.add(child);
