@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A file with a line for each effect. */
 const ledger = process.env.APPROVALS_LEDGER;
-/** Milliseconds before and after each effect. */
-const workMs = Number(process.env.APPROVALS_WORK_MS ?? 0);
+/** Milliseconds of work before and after each effect. */
+const beforeMs = Number(process.env.APPROVALS_BEFORE_MS ?? 0);
+const afterMs = Number(process.env.APPROVALS_AFTER_MS ?? 0);
 
 /** Has an effect. @returns its description */
 export async function effect(what: string): Promise<string> {
-  await sleep(workMs);
+  await sleep(beforeMs);
   if (ledger !== undefined) appendFileSync(ledger, `${what}\n`);
-  await sleep(workMs);
+  await sleep(afterMs);
   return what;
 }

@@ -15,25 +15,31 @@ test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 type Era = 'legacy' | 'modern';
 
+/** How long a call works, in the environment of its process. */
+type Work = { readonly [name in `APPROVALS_${'BEFORE' | 'AFTER'}_MS`]?: string };
+
+/** Longer than any process of this test lives. */
+const HOUR = '3600000';
+
 /** The example in a process, with its ledger and its people. */
 class Desk {
   readonly #ledger: string;
   readonly #data: string;
-  readonly #workMs: number;
+  readonly #work: Work;
   #served: Served | undefined;
   /** What the process has said so far, its audit among it. */
   said = '';
   /** The approval that Olga has given last. */
   approved = '';
 
-  constructor(name: string, workMs = 0) {
+  constructor(name: string, work: Work = {}) {
     this.#ledger = join(folder, `${name}.ledger`);
     this.#data = join(folder, `${name}.db`);
-    this.#workMs = workMs;
+    this.#work = work;
   }
 
   async open(): Promise<void> {
-    const env = { APPROVALS_LEDGER: this.#ledger, APPROVALS_WORK_MS: String(this.#workMs) };
+    const env = { APPROVALS_LEDGER: this.#ledger, ...this.#work };
     const served = await serve('examples/approvals/http.ts', env, ['--data', this.#data]);
     this.#served = served;
     this.said = '';
@@ -140,6 +146,7 @@ test('Ada deletes a file once Olga has approved it on the page, as a client of e
 /** The moments of a kill, and what is true afterwards: the state on the page, and the number of deletions in the end. */
 const KILLS: readonly {
   readonly at: string;
+  readonly work?: Work;
   reach(desk: Desk, ada: Client): Promise<void>;
   readonly state: 'waits' | 'approved' | 'unknown' | undefined;
   readonly effects: number;
@@ -162,6 +169,7 @@ const KILLS: readonly {
   },
   {
     at: 'just after its use',
+    work: { APPROVALS_BEFORE_MS: HOUR },
     async reach(desk, ada) {
       await ada.call('files_delete_file', FILE);
       await desk.approve();
@@ -173,6 +181,7 @@ const KILLS: readonly {
   },
   {
     at: 'running',
+    work: { APPROVALS_AFTER_MS: HOUR },
     async reach(desk, ada) {
       await ada.call('files_delete_file', FILE);
       await desk.approve();
@@ -184,10 +193,9 @@ const KILLS: readonly {
   },
 ];
 
-for (const { at, reach, state, effects } of KILLS)
+for (const { at, work, reach, state, effects } of KILLS)
   test.full(`a process that is killed ${at} deletes the file ${effects === 0 ? 'never' : 'once'}`, async () => {
-    // The work of a call takes longer than the kill.
-    const desk = new Desk(at.replaceAll(' ', '-'), state === 'unknown' ? 2_000 : 0);
+    const desk = new Desk(at.replaceAll(' ', '-'), work);
     await desk.open();
     const first = await desk.client();
     await reach(desk, first);

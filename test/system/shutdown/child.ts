@@ -18,7 +18,7 @@ export function spawnServer(name: string, ...args: readonly string[]): Child {
     weights.push(Number(weight));
     fixture.wake();
   });
-  return { fixture, client: new TestClient(wireOf(fixture), { deadlineMs: 25_000 }), weights };
+  return { fixture, client: new TestClient(wireOf(fixture)), weights };
 }
 
 function wireOf(fixture: Fixture): Wire {
