@@ -1,11 +1,12 @@
 /** Clients of a cluster, of both eras, that repeat a call with its key until they have its answer, and keep the books. */
 import { cellIn } from '../../../src/core/protocol/cell.ts';
 import { modern } from '../../core/http/modern.ts';
-import { elapse } from '../../harness/wait.ts';
+import { elapse, HANG_MS } from '../../harness/wait.ts';
+import { Patience } from './patience.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Longest wait for one response. A node that is paused while it has the request never answers. */
+/** The first wait for one response. */
 const ANSWER_MS = 1_500;
 const RETRY_MS = 5;
 /** Entries of a ledger before its client begins another: a call writes all of them, and must cost the same after hours. */
@@ -96,10 +97,12 @@ export abstract class LedgerClient {
 
   /** Repeats a call until it has an answer. @returns its structured content */
   protected async until(name: string, args: Fields): Promise<Fields> {
+    const patience = new Patience(ANSWER_MS);
     for (let attempt = 1; ; attempt += 1) {
       let end = 'without a result';
-      const result = await this.ask(name, args).catch((error: unknown) => {
+      const result = await this.ask(name, args, patience.ms).catch((error: unknown) => {
         end = String(error);
+        patience.failed(error);
         return undefined;
       });
       this.pending = `${name} ${JSON.stringify(args)}: attempt ${attempt}: ${end} ${this.lastText}`;
@@ -114,19 +117,20 @@ export abstract class LedgerClient {
   protected lastText = '';
 
   /** One attempt. @returns undefined if it has to be repeated */
-  protected abstract ask(name: string, args: Fields): Promise<Fields | undefined>;
+  protected abstract ask(name: string, args: Fields, ms: number): Promise<Fields | undefined>;
 }
 
 /** 2026-07-28: each request stands alone. */
 export class ModernClient extends LedgerClient {
-  /** Calls another tool, once. @throws {Error} if it gives no result */
+  /** Calls another tool, once, however long its response takes. @throws {Error} if it gives no result */
   async run(name: string, args: Fields): Promise<void> {
-    if (!(await this.ask(name, args))) throw new Error(`${name}: no result: ${this.lastText}`);
+    if (!(await this.ask(name, args, HANG_MS))) throw new Error(`${name}: no result: ${this.lastText}`);
   }
 
-  protected async ask(name: string, args: Fields): Promise<Fields | undefined> {
+  protected async ask(name: string, args: Fields, ms: number): Promise<Fields | undefined> {
     const { headers, body } = modern('tools/call', { params: { name, arguments: args } });
-    const { result, status, text } = await post(this.url, { ...flat(headers), authorization: this.principal }, body);
+    const own = { ...flat(headers), authorization: this.principal };
+    const { result, status, text } = await post(this.url, own, body, ms);
     this.lastText = result ? '' : `${status} ${text}`;
     return result;
   }
@@ -138,16 +142,22 @@ export class LegacyClient extends LedgerClient {
   #ids = 0;
 
   async open(): Promise<void> {
+    const patience = new Patience(ANSWER_MS);
     while (this.#session === undefined) {
       const params = {
         protocolVersion: '2025-11-25',
         capabilities: {},
         clientInfo: { name: 'stage', version: '1.0.0' },
       };
-      const answer = await this.#post('initialize', params).catch(() => undefined);
+      const answer = await this.#post('initialize', params, patience.ms).catch((error: unknown) => {
+        patience.failed(error);
+        return undefined;
+      });
       if (answer?.session) this.#session = answer.session;
     }
-    await post(this.url, this.#headers(), { jsonrpc: '2.0', method: 'notifications/initialized' }).catch(() => {});
+    await post(this.url, this.#headers(), { jsonrpc: '2.0', method: 'notifications/initialized' }, patience.ms).catch(
+      () => {},
+    );
   }
 
   /** The cell of its session. */
@@ -166,8 +176,8 @@ export class LegacyClient extends LedgerClient {
     });
   }
 
-  protected async ask(name: string, args: Fields): Promise<Fields | undefined> {
-    const { status, result, text } = await this.#post('tools/call', { name, arguments: args });
+  protected async ask(name: string, args: Fields, ms: number): Promise<Fields | undefined> {
+    const { status, result, text } = await this.#post('tools/call', { name, arguments: args }, ms);
     this.lastText = result ? '' : `${status} ${text}`;
     if (status === 404) {
       this.violations.add(`${this.principal}: its session is unknown`);
@@ -177,9 +187,9 @@ export class LegacyClient extends LedgerClient {
     return result;
   }
 
-  #post(method: string, params: Fields): ReturnType<typeof post> {
+  #post(method: string, params: Fields, ms: number): ReturnType<typeof post> {
     this.#ids += 1;
-    return post(this.url, this.#headers(), { jsonrpc: '2.0', id: this.#ids, method, params });
+    return post(this.url, this.#headers(), { jsonrpc: '2.0', id: this.#ids, method, params }, ms);
   }
 
   #headers(): Record<string, string> {
@@ -198,12 +208,17 @@ interface Answer {
 }
 
 /** One POST, and the result in its response. */
-async function post(url: string, headers: Readonly<Record<string, string>>, body: unknown): Promise<Answer> {
+async function post(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+  ms: number,
+): Promise<Answer> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { ...ACCEPTS, ...headers },
     body: JSON.stringify(body),
-    signal: AbortSignal.timeout(ANSWER_MS),
+    signal: AbortSignal.timeout(ms),
   });
   const text = await response.text();
   const session = response.headers.get('mcp-session-id') ?? undefined;

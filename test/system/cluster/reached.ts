@@ -11,6 +11,7 @@ import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { type Receiver, SECRET } from '../../features/events/delivery/support.ts';
 import { conclusive } from '../../harness/door.ts';
 import { elapse, until } from '../../harness/wait.ts';
+import { Patience } from './patience.ts';
 
 export interface ReachedOptions {
   /** The endpoint, behind which processes are killed. */
@@ -32,6 +33,8 @@ const ACT_MS = 60;
 /** Milliseconds for one act, over as many kills as there are. */
 const ACT_HANG_MS = 600_000;
 const SLOT_MS = 1_000;
+/** The first wait for an acknowledgement. */
+const ANSWER_MS = 5_000;
 
 const Record = z.discriminatedUnion('of', [
   z.object({ of: z.literal('hook'), n: z.number(), key: z.string(), attempt: z.number() }),
@@ -51,16 +54,18 @@ const Tally = z.object({
 });
 const Place = z.object({ cursor: z.string() });
 
-/** Repeats an act until it is acknowledged. @returns its result */
-async function acknowledged<T>(act: () => Promise<T>, what: string): Promise<T> {
+/** Repeats an act until it is acknowledged. @param act gets the milliseconds to wait for its acknowledgement @returns its result */
+async function acknowledged<T>(act: (ms: number) => Promise<T>, what: string): Promise<T> {
+  const patience = new Patience(ANSWER_MS);
   let result: { readonly value: T } | undefined;
   let last = '';
   await until(
     async () => {
       try {
-        result = { value: await act() };
+        result = { value: await act(patience.ms) };
       } catch (error) {
         last = String(error);
+        patience.failed(error);
         const wait = error instanceof ClientError ? error.retryAfterMs : undefined;
         await elapse(wait ?? 0, 'the server says when it takes the act');
       }
@@ -97,8 +102,8 @@ export async function reach({ url, secret, ledger, hook, kills, kill }: ReachedO
   const [caller, poller, streamer, owner] = await Promise.all(['caller', 'poller', 'streamer', 'owner'].map(clientOf));
   assert.ok(caller && poller && streamer && owner);
   const call = (client: Client, name: string, args: JsonObject) =>
-    acknowledged(async () => {
-      const result = await client.call(name, args, { timeoutMs: 5_000 });
+    acknowledged(async (timeoutMs) => {
+      const result = await client.call(name, args, { timeoutMs });
       if (result.isError) throw new Error(JSON.stringify(result.content));
       return result;
     }, name);
@@ -144,8 +149,8 @@ export async function reach({ url, secret, ledger, hook, kills, kill }: ReachedO
       'x-github-event': 'push',
       'x-hub-signature-256': `sha256=${signature}`,
     };
-    await acknowledged(async () => {
-      const signal = AbortSignal.timeout(5_000);
+    await acknowledged(async (ms) => {
+      const signal = AbortSignal.timeout(ms);
       const { status } = await fetch(`${origin}/hooks/github`, { method: 'POST', body, headers, signal });
       if (status !== 200) throw new Error(`the webhook answered ${status}`);
     }, `delivery ${n}`);

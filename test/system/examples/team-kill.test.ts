@@ -13,6 +13,7 @@ import { postgresSuite } from '../../harness/postgres.ts';
 import { textOf } from '../../harness/results.ts';
 import { atScale } from '../../harness/scale.ts';
 import { elapse, until } from '../../harness/wait.ts';
+import { Patience } from '../cluster/patience.ts';
 import { ClusterStage } from '../cluster/stage.ts';
 import { Random } from '../simulation/random.ts';
 
@@ -25,6 +26,8 @@ const PAUSE_MS = 1_000;
 const ACT_MS = 150;
 /** Milliseconds between two slots of the schedule. */
 const SLOT_MS = 2_000;
+/** The first wait for an answer. */
+const ANSWER_MS = 5_000;
 const GITHUB_SECRET = 'a secret of this test';
 /** The origin that the pages of approvals are served from, as `TEAM_URL` says by default. */
 const ORIGIN = 'http://127.0.0.1:3000';
@@ -67,11 +70,13 @@ class Member {
     const key = tool.endsWith('_get') ? {} : { idempotencyKey: `${this.name} ${this.#calls}` };
     let result: Awaited<ReturnType<Client['call']>> | undefined;
     let last = '';
+    const patience = new Patience(ANSWER_MS);
     await until(
       async () => {
         try {
-          result = await this.client.call(tool, { board, ...key, ...args }, { timeoutMs: 5_000 });
+          result = await this.client.call(tool, { board, ...key, ...args }, { timeoutMs: patience.ms });
         } catch (error) {
+          patience.failed(error);
           if (!(error instanceof ClientError)) throw error;
           last = error.message;
           this.repeated += 1;
@@ -106,11 +111,15 @@ async function merge(origin: string, card: number): Promise<void> {
     'x-hub-signature-256': `sha256=${createHmac('sha256', GITHUB_SECRET).update(body).digest('hex')}`,
   };
   const sent = { method: 'POST', body, headers };
+  const patience = new Patience(ANSWER_MS);
   await until(async () => {
-    const signal = AbortSignal.timeout(5_000);
+    const signal = AbortSignal.timeout(patience.ms);
     const status = await fetch(`${origin}/hooks/github`, { ...sent, signal }).then(
       (answer) => answer.status,
-      () => 0,
+      (error: unknown) => {
+        patience.failed(error);
+        return 0;
+      },
     );
     assert.ok(![400, 401, 404, 413].includes(status), `GitHub got ${status}`);
     return status === 200;
