@@ -268,6 +268,23 @@ WHERE node IN (SELECT id FROM troupe.node WHERE NOT fenced AND address LIKE '%:$
     );
   }
 
+  /**
+   * Until the next call, only this node may be fenced: the beats of the others count as in time, although a busy machine delays them.
+   *
+   * @param why `silence`: it does not beat. `loop`: it beats, and its event loop is blocked
+   */
+  async onlyFences({ linkPort }: StageNode, why: 'silence' | 'loop'): Promise<void> {
+    const victim = `SELECT id FROM troupe.node WHERE NOT fenced AND address LIKE '%:${linkPort}'`;
+    const [{ id } = {}] = await this.query(victim);
+    const later = "clock_timestamp() + interval '1 hour'";
+    await this.query(`CREATE OR REPLACE FUNCTION troupe.in_time() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+IF NEW.node <> '${String(id)}' THEN NEW.loop_at := ${later}; END IF;
+IF NEW.node <> '${String(id)}' OR ${why === 'loop'} THEN NEW.at := ${later}; END IF;
+RETURN NEW; END $$;
+CREATE OR REPLACE TRIGGER in_time BEFORE INSERT OR UPDATE ON troupe.beat FOR EACH ROW EXECUTE FUNCTION troupe.in_time();
+UPDATE troupe.beat SET at = clock_timestamp(), loop_at = clock_timestamp()`);
+  }
+
   /** The node that owns a cell. */
   async ownerOf(cell: number): Promise<StageNode | undefined> {
     const { owners } = await this.state();

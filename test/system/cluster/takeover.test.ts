@@ -112,6 +112,7 @@ if (SCALE !== 'quick') {
     for (let round = 0; round < PAUSES; round += 1) {
       const node = await victim();
       const clients = await clientsOf(node);
+      await stage.onlyFences(node, 'silence');
       const { fenced } = await stage.state();
       // A stream of a session that this node owns, at the port of the node.
       const session = await ownSession(node);
@@ -140,6 +141,7 @@ if (SCALE !== 'quick') {
   test('D-04: a node that is cut off from its database acknowledges nothing, and another node takes over', async () => {
     const node = await victim();
     const clients = await clientsOf(node);
+    await stage.onlyFences(node, 'silence');
     const { fenced } = await stage.state();
     const all = await outages(clients, () => {
       node.cable.cut();
@@ -158,6 +160,7 @@ if (SCALE !== 'quick') {
 
   test('D-14: a loop that is blocked for 1.5 s costs nothing but time, and one that is blocked for 12 s its cells', async () => {
     const node = await victim();
+    await stage.onlyFences(node, 'loop');
     const { fenced } = await stage.state();
     for (let round = 0; round < 3; round += 1) {
       await block(node, 1_500);
