@@ -9,7 +9,6 @@ import { ANONYMOUS, LOCAL } from '../../core/protocol/principals.ts';
 import { ANSWER_TOOL, shownResource } from '../../core/protocol/views.ts';
 import type { Catalogues } from '../../core/server/elements.ts';
 import { isRepeatable } from '../durability/tool-hints.ts';
-import { cellOfSubscriber } from '../events/delivery/subscriber-cell.ts';
 
 export interface PlacedRequestsOptions {
   readonly tools: Pick<Catalogues['tools'], 'get'>;
@@ -64,9 +63,6 @@ export class PlacedRequests implements RequestPlacement {
       case 'tasks/cancel':
       case 'tasks/result':
         return cellIn(operation.taskId);
-      case 'events/subscribe':
-      case 'events/unsubscribe':
-        return cellOfSubscriber(client.principal);
       case 'tools/call':
         return this.#cellOfCall(request, operation);
       case 'resources/read':

@@ -12,6 +12,7 @@ import { spawnRegistry } from '../../core/registry/registry.actor.ts';
 import { misrouted, respond } from '../../core/requests/active-request.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { EventWebhooks, takesWebhooks } from './delivery/event-webhooks.ts';
+import type { PlacedSubscribers } from './delivery/placed-subscribers.ts';
 import type { EventPosition } from './event-cursor.ts';
 import type { AnyEventType } from './event-definition.ts';
 import { type EventJudge, EventStreams } from './event-streams.ts';
@@ -35,12 +36,17 @@ export class EventService implements RequestTarget {
   readonly webhooks: Lazy<EventWebhooks>;
   readonly #core: Core;
   readonly #registry: RequestTarget;
+  readonly #placed: PlacedSubscribers;
   /** The topics of the server that has adopted the types. */
   #emitter: Pick<EventTopics, 'emit'> | undefined;
 
-  /** @param shared true if other nodes share the store */
-  constructor(core: Core, shared: boolean, rights: () => EventRights) {
+  /**
+   * @param shared true if other nodes share the store
+   * @param placed finds the node that serves a subscriber
+   */
+  constructor(core: Core, shared: boolean, placed: PlacedSubscribers, rights: () => EventRights) {
     this.#core = core;
+    this.#placed = placed;
     const { metrics } = core.system;
     const emitted = metrics.counter('troupe.events', '{event}', 'Events emitted, by type.', 'event');
     metrics.gauge('troupe.event.streams', '{stream}', 'Open streams of events.', () => this.streams.size);
@@ -105,7 +111,7 @@ export class EventService implements RequestTarget {
         return this.#answer(request, this.#stream(request, operation));
       case 'events/subscribe':
       case 'events/unsubscribe':
-        return this.#answer(request, this.webhooks.value.serve(request, operation));
+        return this.#answer(request, this.#placed.serve(request, operation));
       default:
         throw misrouted(request, 'the events');
     }

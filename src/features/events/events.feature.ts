@@ -1,10 +1,12 @@
 /** Events: types whose occurrences clients poll or stream, kept in topics (SEP-3415). Experimental. */
 import { Lazy } from '../../core/kernel/lazy.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
+import { ownCalls } from '../../core/messages/node-calls.ts';
 import { BOTH_ERAS, MODERN_ERA } from '../../core/protocol/methods.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
+import { PlacedSubscribers } from './delivery/placed-subscribers.ts';
 import { readEventsSubscribe, readEventsUnsubscribe } from './delivery/subscribe-params.ts';
 import { readEventsList, readEventsRead } from './event-requests.ts';
 import { EventService } from './event-service.ts';
@@ -16,9 +18,9 @@ export const events: Feature<EventService> = {
   name: 'events',
   options: EVENTS_OPTIONS,
   open(core) {
-    const service = new Lazy(
-      () => new EventService(core, core.service(cluster).shared, () => core.service(authorization)),
-    );
+    const { shared, calls } = core.service(cluster);
+    const placed = new PlacedSubscribers(calls ?? ownCalls(), () => service.value.webhooks.value);
+    const service = new Lazy(() => new EventService(core, shared, placed, () => core.service(authorization)));
     core.elements.emit = (name, data, options) => service.value.topics.emit(name, data, options);
     const { store } = core;
     const webhooks = () => service.created?.webhooks.created;

@@ -81,7 +81,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   charts: [],
   // It finds the tools of mounts.
   code: ['approvals', 'asking', 'durability', 'gateway', 'guard/authorization'],
-  cluster: ['asking', 'durability', 'events'],
+  cluster: ['asking', 'durability'],
   // A module may export mounts and machines.
   discovery: ['machines', 'gateway'],
   durability: ['guard/audit'],

@@ -1,6 +1,5 @@
 /** The webhooks of the events of one server: opens their parts together, checks the rights of their callers, and serves their requests. */
 import type { CellHolder } from '../../../core/messages/cell-holder.ts';
-import type { RequestView } from '../../../core/messages/request-view.ts';
 import { DIALECTS } from '../../../core/protocol/dialects/index.ts';
 import type { JsonObject } from '../../../core/protocol/json.ts';
 import { ANONYMOUS, LOCAL } from '../../../core/protocol/principals.ts';
@@ -15,7 +14,7 @@ import type { EventServerOptions } from '../events-options.ts';
 import type { AllowedOrigins } from './callback-address.ts';
 import { CallbackPosts } from './callback-posts.ts';
 import type { EventsSubscribe, EventsUnsubscribe } from './subscribe-params.ts';
-import { SubscribeRequests } from './subscribe-requests.ts';
+import { SubscribeRequests, type Subscriber } from './subscribe-requests.ts';
 import type { StoredSubscription } from './subscription-record.ts';
 import { WebhookSubscriptions } from './webhook-subscriptions.ts';
 
@@ -45,11 +44,11 @@ export class EventWebhooks implements CellHolder {
     this.#requests = new SubscribeRequests({ core, topics, posts, allowed, subscriptions: this.subscriptions });
   }
 
-  /** @throws {ProtocolError} */
-  serve(request: RequestView, operation: EventsSubscribe | EventsUnsubscribe): Promise<JsonObject> {
+  /** Serves a request at this node, which owns the subscriptions of its caller. @throws {ProtocolError} */
+  serve(subscriber: Subscriber, operation: EventsSubscribe | EventsUnsubscribe): Promise<JsonObject> {
     return operation.method === 'events/subscribe'
-      ? this.#requests.subscribe(request, operation)
-      : this.#requests.unsubscribe(request, operation);
+      ? this.#requests.subscribe(subscriber, operation)
+      : this.#requests.unsubscribe(subscriber, operation);
   }
 
   take(cells: readonly number[] | undefined): Promise<void> {

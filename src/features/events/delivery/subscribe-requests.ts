@@ -1,7 +1,7 @@
 /** Serves `events/subscribe` and `events/unsubscribe`: checks the request, verifies the endpoint, grants a time, and answers. */
 import { isoOf } from '../../../core/kernel/clock.ts';
 import { readWebhookSecret } from '../../../core/kernel/standard-webhooks.ts';
-import type { RequestView } from '../../../core/messages/request-view.ts';
+import type { Auth } from '../../../core/messages/auth.ts';
 import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
 import type { JsonObject } from '../../../core/protocol/json.ts';
 import { ANONYMOUS, LOCAL } from '../../../core/protocol/principals.ts';
@@ -10,7 +10,7 @@ import { digest } from '../../../core/store/seal.ts';
 import { EventCursors, type EventPosition } from '../event-cursor.ts';
 import { topicOf } from '../event-definition.ts';
 import type { EventTopics, KnownEvent } from '../event-topics.ts';
-import { type EventsProfile, eventsError, profileOf } from '../event-wire.ts';
+import { type EventsProfile, eventsError } from '../event-wire.ts';
 import { checkedArguments } from '../subscription.ts';
 import { type AllowedOrigins, readCallback } from './callback-address.ts';
 import type { CallbackPosts } from './callback-posts.ts';
@@ -38,6 +38,15 @@ const ROTATION_MS = 3_600_000;
 const MAX_SEEK_PAGES = 10;
 const SEEK_PAGE = 1_000;
 
+/** The caller of a request about subscriptions, as the node knows it that has got the request. */
+export interface Subscriber {
+  readonly principal: string;
+  readonly auth: Auth | undefined;
+  readonly profile: EventsProfile;
+  /** True if the event type does not exist for this caller. */
+  readonly hidden: boolean;
+}
+
 /** The first position of a subscription. */
 interface Beginning {
   readonly position: EventPosition;
@@ -56,12 +65,11 @@ export class SubscribeRequests {
   }
 
   /** @throws {ProtocolError} */
-  async subscribe(request: RequestView, asked: EventsSubscribe): Promise<JsonObject> {
+  async subscribe(subscriber: Subscriber, asked: EventsSubscribe): Promise<JsonObject> {
     const { topics, allowed } = this.#options;
-    const profile = profileOf(request.client.capabilities);
-    const { principal } = request.client;
+    const { principal, profile, hidden } = subscriber;
     this.#admit(principal, profile);
-    const known = request.hidden ? undefined : topics.known(asked.name);
+    const known = hidden ? undefined : topics.known(asked.name);
     if (!known)
       throw eventsError('not found', profile, `there is no event type "${shown(asked.name)}"`, { kind: 'event' });
     if (!known.type.delivery.includes('webhook'))
@@ -80,19 +88,17 @@ export class SubscribeRequests {
       const fromNow = asked.cursor === undefined;
       await known.implementation.source?.feed({ arguments: asked.arguments, principal, fromNow });
       const existing = this.#options.subscriptions.find(id);
-      const record = this.#recordOf(existing, { ...key, id }, asked, checked, request, profile, known);
+      const record = this.#recordOf(existing, { ...key, id }, asked, checked, subscriber, known);
       return existing ? this.#refresh(existing, record) : this.#create(record, asked, callback.url);
     });
   }
 
   /** @throws {ProtocolError} */
   async unsubscribe(
-    request: RequestView,
+    { principal, profile }: Subscriber,
     { name, arguments: given, url: text }: EventsUnsubscribe,
   ): Promise<JsonObject> {
     const { allowed, subscriptions } = this.#options;
-    const profile = profileOf(request.client.capabilities);
-    const { principal } = request.client;
     this.#admit(principal, profile);
     const callback = readCallback(text, allowed);
     if ('expected' in callback) throw invalid('url', callback.expected);
@@ -134,8 +140,7 @@ export class SubscribeRequests {
     key: Pick<StoredSubscription, 'id' | 'principal' | 'url' | 'name' | 'arguments'>,
     asked: EventsSubscribe,
     checked: JsonObject,
-    { auth }: RequestView,
-    profile: EventsProfile,
+    { auth, profile }: Subscriber,
     { implementation }: KnownEvent,
   ): StoredSubscription {
     const { ring } = this.#options.core.keys;
