@@ -135,6 +135,8 @@ const BACK_OFF = { fromMs: 1_000, toMs: 60_000 } as const;
 const PACE = { listings: 20, everyMs: 5_000 } as const;
 /** The shares of `staleMs` after which a catalogue is listed again although no change was announced. */
 const RENEWALS = 24;
+/** Milliseconds that a closing mount waits for the store. */
+const CLOSE_MS = 2_000;
 
 /** @throws {DefinitionError} for invalid names */
 export function spawnMount(options: MountActorOptions): Actor<MountMail> {
@@ -634,9 +636,11 @@ class MountActor implements Behaviour<MountMail> {
     this.#changesOfOwners.clear();
     this.#watched.close();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());
-    Promise.all([this.#record.written(), this.#relays.close()]).then(
-      () => resolve(),
-      () => resolve(),
-    );
+    const { clock } = this.#options.system;
+    const stored = Promise.all([this.#record.written(), this.#relays.close()]);
+    // A store that does not answer writes later, or never: the next start then lists the upstream first.
+    const late = (): Error => new Error('the store does not answer');
+    const end = (): void => resolve();
+    within(stored, clock, CLOSE_MS, late).then(end, end);
   }
 }

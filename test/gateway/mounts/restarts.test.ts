@@ -8,7 +8,7 @@ import { Disk, type Process, start as startProcess } from '../../features/tasks/
 import { idOf, type Modern } from '../../features/tasks/support.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
-import { elapse, inTime, untilPassed } from '../../harness/wait.ts';
+import { elapse, inTime, untilPassed, whilePassing } from '../../harness/wait.ts';
 import { askingServer, type Era, FORM, speakLegacy } from './asking-server.ts';
 
 const test = suite('a gateway that restarts');
@@ -321,6 +321,22 @@ test('U-13: a gateway that stops does not cancel the task that the next process 
   const { finish, said } = await inNextProcess('modern', 'work', 'stopped');
   finish();
   assert.is(await said(), 'worked');
+});
+
+test('a mount closes within two seconds although the store does not answer', async () => {
+  const { server } = askingServer('modern');
+  // The catalogue of an upstream in the same process is not stored.
+  const process = await start(new Disk(), await overHttp(server));
+  const { clock, store } = process;
+  const [mount] = await Promise.all(mounts.splice(0));
+  store.hold();
+  server.tool('later', {}, () => 'later');
+  await mount?.refresh();
+  const began = clock.now();
+  await whilePassing(clock, mount?.close() ?? Promise.reject(new Error('no mount')), 100);
+  assert.ok(clock.now() - began <= 2_500, `${clock.now() - began} ms`);
+  await store.letThrough();
+  await process.server.close();
 });
 
 test('U-20: with a full disk a question is not put: the call fails, and later calls are served', async () => {
