@@ -6,7 +6,14 @@ import * as assert from 'uvu/assert';
 import { MemoryChannel } from '../../../src/client/channels/memory-channel.ts';
 import { openInMemory } from '../../../src/client/in-memory.ts';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import { idsOf, receiver, SECRET, subscription, untilDelivered } from '../../features/events/delivery/support.ts';
+import {
+  deliversTo,
+  idsOf,
+  receiver,
+  SECRET,
+  subscription,
+  untilDelivered,
+} from '../../features/events/delivery/support.ts';
 import { DECLARED, PAYLOAD, type Polled, poll, streamed } from '../../features/events/support.ts';
 import { Disk } from '../../features/tasks/durable/support.ts';
 import { suite } from '../../harness/door.ts';
@@ -67,6 +74,8 @@ async function gatewayTo(
   const logged: string[] = [];
   const log = (level: string, message: string): void => void logged.push(`${level}: ${message}`);
   const server = createServer({ name: 'gateway', version: '1.0.0', clock, log, ...options });
+  const { callbacks } = options.events ?? {};
+  if (typeof callbacks === 'object') deliversTo(server, callbacks.allow ?? []);
   const opening = server.mount('up', target, mount);
   await server.listen(memory().transport);
   const mounted = await opening;

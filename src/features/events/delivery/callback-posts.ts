@@ -9,13 +9,10 @@ import { fromText, toText } from '../../../core/store/serialize.ts';
 import { type AllowedOrigins, hostOf } from './callback-address.ts';
 import { CallbackFailed, CallbackSender, type FailureCategory } from './callback-sender.ts';
 import { type Verdict, verdictOf } from './delivery-attempts.ts';
-import { DeliverySlots } from './delivery-slots.ts';
+import { type DeliveryLimits, DeliverySlots } from './delivery-slots.ts';
 import { openSecrets, type SigningSecrets, type StoredSubscription } from './subscription-record.ts';
 
-/** POSTs at once: to one host, for one principal, and in all. */
-const PER_HOST = 50;
-const PER_PRINCIPAL = 100;
-const IN_ALL = 512;
+const LIMITS: DeliveryLimits = { all: 512, principal: 100, host: 50 };
 /** Milliseconds for one POST, until its response is complete. */
 const TIMEOUT_MS = 10_000;
 /** Bytes of a body besides the data of its event. */
@@ -32,16 +29,14 @@ interface CallbackPost {
 export class CallbackPosts {
   readonly #core: Core;
   readonly #sender: CallbackSender;
-  readonly #hosts = new DeliverySlots(PER_HOST);
-  readonly #principals = new DeliverySlots(PER_PRINCIPAL);
-  readonly #all = new DeliverySlots(IN_ALL);
+  readonly #slots = new DeliverySlots(LIMITS);
   /** The attempts of all events. */
   readonly attempts: Attempts;
 
   constructor(core: Core, allowed: AllowedOrigins) {
     const { clock } = core.system;
     this.#core = core;
-    this.#sender = new CallbackSender({ clock, allowed, timeoutMs: TIMEOUT_MS, perOrigin: PER_HOST });
+    this.#sender = new CallbackSender({ clock, allowed, timeoutMs: TIMEOUT_MS, perOrigin: LIMITS.host });
     this.attempts = new Attempts(core.system, 'event');
   }
 
@@ -106,9 +101,8 @@ export class CallbackPosts {
   ): Promise<{ status: number; retryAfter: string | undefined; body: string }> {
     const { clock } = this.#core.system;
     const url = new URL(text);
-    await this.#principals.take(principal);
-    await this.#hosts.take(url.host);
-    await this.#all.take('');
+    await this.#slots.take(principal, url.host);
+    let late = false;
     try {
       // Each attempt has a time and a signature of its own.
       const now = clock.date();
@@ -128,10 +122,11 @@ export class CallbackPosts {
         'x-mcp-subscription-id': id,
       };
       return await this.#sender.post(url, headers, post.body, reads);
+    } catch (error) {
+      late = categoryOf(error) === 'timeout';
+      throw error;
     } finally {
-      this.#all.free('');
-      this.#hosts.free(url.host);
-      this.#principals.free(principal);
+      this.#slots.free(principal, url.host, late);
     }
   }
 

@@ -52,9 +52,9 @@ export interface CallbackSenderOptions {
   readonly resolve?: LookupFunction;
 }
 
-/** Connections in all, and those that stay open without a POST, for each origin. */
-const MAX_SOCKETS = 512;
+/** Connections that stay open without a POST: for each origin, and up to how many in all. */
 const MAX_FREE = 8;
+const MAX_KEPT = 512;
 /** Milliseconds for which a connection stays open without a POST, and in all: after that, its name is resolved again. */
 const IDLE_MS = 30_000;
 const MAX_AGE_MS = 300_000;
@@ -74,20 +74,19 @@ export class CallbackSender {
 
   constructor(options: CallbackSenderOptions) {
     this.#options = options;
-    const pool = {
-      ...{ keepAlive: true, maxSockets: options.perOrigin, maxFreeSockets: MAX_FREE, maxTotalSockets: MAX_SOCKETS },
-      timeout: IDLE_MS,
-    };
+    // Not `maxTotalSockets`: Node counts kept connections in it, and lets a POST to another origin wait until one of them closes.
+    const pool = { keepAlive: true, maxSockets: options.perOrigin, maxFreeSockets: MAX_FREE, timeout: IDLE_MS };
     this.#agents = { 'http:': this.#limited(new HttpAgent(pool)), 'https:': this.#limited(new HttpsAgent(pool)) };
   }
 
-  /** Closes a connection that is too old, instead of keeping it. */
+  /** Closes a connection that is too old, or one of too many, instead of keeping it. */
   #limited<A extends HttpAgent>(agent: A): A {
-    // `keepSocketAlive` is documented as the method to replace; the types of Node do not have it.
+    // `keepSocketAlive` is documented as the method to replace. The types of Node do not have it, nor the number of connections.
     const kept: unknown = Reflect.get(agent, 'keepSocketAlive');
     Reflect.set(agent, 'keepSocketAlive', (socket: Duplex): boolean => {
       const age = this.#options.clock.now() - (this.#opened.get(socket) ?? 0);
-      return age < MAX_AGE_MS && typeof kept === 'function' && Reflect.apply(kept, agent, [socket]) !== false;
+      const isKept = age < MAX_AGE_MS && Number(Reflect.get(agent, 'totalSocketCount')) <= MAX_KEPT;
+      return isKept && typeof kept === 'function' && Reflect.apply(kept, agent, [socket]) !== false;
     });
     return agent;
   }

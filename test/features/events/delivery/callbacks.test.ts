@@ -229,3 +229,18 @@ test('S-134: connections are kept for the next POST, and one that the endpoint h
   assert.is(ports.size, 2, 'after five minutes a connection is closed, and its name is resolved again');
   sender.close();
 });
+
+test('S-134: an endpoint is reached although 512 others have answered, whose connections are kept', async () => {
+  const servers = await Promise.all(Array.from({ length: 513 }, () => rawServer(() => response(204))));
+  opened.push(...servers);
+  const urls = servers.map(({ url }) => new URL(url));
+  // Less than the time for which a connection is kept without a POST.
+  const sender = new CallbackSender({
+    ...{ clock: systemClock, allowed: new Set(urls.map(({ origin }) => origin)), timeoutMs: 20_000, perOrigin: 4 },
+  });
+  const last = urls.pop();
+  while (urls.length > 0) await Promise.all(urls.splice(0, 64).map((url) => sender.post(url, {}, '{}')));
+  await settled();
+  assert.is((await sender.post(last ?? new URL('http://none'), {}, '{}')).status, 204);
+  sender.close();
+});

@@ -152,6 +152,11 @@ export interface DeliveryStage {
   close(): Promise<void>;
 }
 
+/** Notes that a server may deliver to these origins, so that {@link untilDelivered} waits for what it learns. */
+export function deliversTo(server: DeliveryStage['server'], origins: readonly string[]): void {
+  for (const origin of origins) endsOf.get(origin)?.servers.add(server);
+}
+
 /** A server with the event type `note`, which may deliver to these origins. */
 export function deliveryStage(
   origins: readonly string[],
@@ -166,7 +171,7 @@ export function deliveryStage(
     telemetry: counting,
     ...rest,
   });
-  for (const origin of origins) endsOf.get(origin)?.servers.add(server);
+  deliversTo(server, origins);
   const note = server.event('note', {
     description: 'A note was taken.',
     payload: PAYLOAD,
@@ -195,6 +200,7 @@ export function idsOf({ posts }: Receiver): readonly string[] {
 
 /** Waits until a receiver has answered so many POSTs; lets the time of the server pass meanwhile if a step is given. */
 export async function untilDelivered(hook: Receiver, count: number, clock?: SimulatedClock, stepMs = 0): Promise<void> {
+  if (!endsOf.get(hook.origin)?.servers.size) throw new Error(`no server delivers to ${hook.origin}: see deliversTo`);
   await until(
     async () => {
       // Time passes only while the server waits for it: an attempt in flight takes none.
