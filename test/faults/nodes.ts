@@ -6,7 +6,7 @@ export const NODES: readonly BrokenBuild[] = [
     id: 'R-130',
     test: 'test/features/code/moved-runs.test.ts',
     in: 'script-run.actor.ts: Run',
-    find: "how !== 'stop' && isInFlight(attachment)",
+    find: "how !== 'stop' && this.#client.isInFlight",
     replace: 'false',
     why: 'the request that waits for a run is never answered when the run moves',
   },

@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { CELLS } from '../../../src/core/protocol/cell.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
+import type { CallableFunctions } from '../../../src/features/code/functions/code-functions.ts';
 import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
@@ -62,4 +63,24 @@ test('the first request of a run is answered when the run moves, too', async () 
   assert.is(pausedIn(await resumed), run);
   await until(() => two.written.length === 1);
   assert.is(resultIn(await runModern(await connect(two.server, ADA), { resume: run })), 'wrote 2');
+});
+
+test('a request that finds its run in the moment in which the run moves is answered, too', async () => {
+  const { one, two, clock } = pair();
+  const client = await connect(one.server, ADA);
+  const begun = runModern(client, { code: SLEEPS });
+  await until(() => one.written.length === 1);
+  await pass(clock, 20_000);
+  const run = pausedIn(await begun);
+  const functions: CallableFunctions = {
+    ...{ groups: [], find: () => undefined, near: () => [], declared: () => undefined, learn: () => {} },
+  };
+  one.server.tool('late', {}, (_: unknown, ctx) => {
+    const resumed = one.runs().run({ resume: run }, ctx, functions);
+    one.runs().drop(ALL_CELLS, false);
+    return resumed;
+  });
+  const late = await inTime(client.modern('tools/call', { name: 'late' }), 'the response of a late request');
+  assert.is(pausedIn(late), run);
+  assert.is(two.written.length, 0);
 });

@@ -23,7 +23,7 @@ import { CallerRuns, isSameCaller } from './caller-runs.ts';
 import { effectCondition } from './effects.ts';
 import { RunJournal, type StoredCaller } from './run-journal.ts';
 import type { Departure, ScriptEngine } from './run-messages.ts';
-import { lostResult, type RunResult, resultOf, type WholeResult } from './run-result.ts';
+import { lostResult, pausedResult, type RunResult, resultOf, type WholeResult } from './run-result.ts';
 import { actorOfRun, isOver, resultUri, runOf, runsAlone, statusInRow, statusOfRow } from './run-rows.ts';
 import { type ScriptRun, spawnRun } from './script-run.actor.ts';
 
@@ -117,7 +117,7 @@ export class CodeRuns implements CellHolder {
         return failed(
           `There is no run ${shortened(args.resume, 40)} of this caller that can be continued. It never existed, or its time is over. Run a script with { "code": … }.`,
         );
-      return this.#attach(found, ctx, functions);
+      return this.#attach(args.resume, tool, found, ctx, functions);
     }
     const { limits } = this.#options.core;
     if (args.code.length > limits.codeLength)
@@ -133,7 +133,8 @@ export class CodeRuns implements CellHolder {
       return failed(
         'The run of this script is gone: its process ended without a durable store, or its time is over. It is not known what it has done. Find out before you run it again.',
       );
-    return this.#attach(found ?? (await this.#begin(id, args.code, tool, ctx, functions)), ctx, functions);
+    const run = found ?? (await this.#begin(id, args.code, tool, ctx, functions));
+    return this.#attach(id, tool, run, ctx, functions);
   }
 
   /** In the cell of the interactive request, so that the node to which its client returns has the run, too. */
@@ -252,13 +253,20 @@ export class CodeRuns implements CellHolder {
 
   /** Waits for a run. */
   #attach(
+    id: string,
+    tool: string,
     found: LiveRun | EndedRun | CallToolResult,
     ctx: Context,
     functions: CallableFunctions,
   ): Promise<CallToolResult> | CallToolResult {
     if ('content' in found) return found;
     if ('result' in found) return resultOf(found.result);
-    const { mailbox } = found.run.actor;
+    const { actor, gone } = found.run;
+    // It may have ended, or moved, since it was found.
+    const { result, isGone } = gone();
+    if (result) return resultOf(result);
+    if (isGone) return pausedResult(id, ['another process continues this run'], tool, undefined);
+    const { mailbox } = actor;
     return new Promise((resolve, reject) => {
       const { signal } = ctx;
       const attachment = {

@@ -1,5 +1,7 @@
 /** A call of a script without an end: its identity, its attempts, and the reason of its wait. */
 import { isoOf, type Timer } from '../../../core/kernel/clock.ts';
+import { nameOfQuestion } from '../../../core/kernel/inspection/display-names.ts';
+import type { Waits } from '../../../core/kernel/inspection/records.ts';
 import { sha256 } from '../../../core/kernel/sha256.ts';
 import type { InputRequest } from '../../../core/messages/client-input.ts';
 import type { Outcome } from '../../../core/messages/results.ts';
@@ -98,6 +100,33 @@ export function reasonOfWait({ call, of, status, due, text }: OpenCall): string 
       return `call ${call.number} of ${of} waits for a new sign-in`;
     default:
       return `call ${call.number} of ${of} is running`;
+  }
+}
+
+/** The same, for the inspector. @param addressee the client that is asked. @param epoch milliseconds since 1970 at the start of the clock */
+export function waitsOfCall(
+  open: OpenCall,
+  addressee: (request: InputRequest) => string,
+  epoch: number,
+): readonly Waits[] {
+  const { call, of, status, requests, approval, task, due, askedBy } = open;
+  const which = `${of} (call ${call.number})`;
+  switch (status) {
+    case 'asked':
+      return Object.values(requests).map((request) => ({
+        what: nameOfQuestion(request),
+        whom: `${askedBy ? addressee(request) : 'the client that continues the run'}, for ${which}`,
+      }));
+    case 'held':
+      return [{ what: `the approval ${approval} of ${which}` }];
+    case 'following':
+      return [{ what: `the task ${task} of ${which}` }];
+    case 'sleeping':
+      return [{ what: `the end of ${which}`, until: due === undefined ? undefined : due - epoch }];
+    case 'unsigned':
+      return [{ what: `a new sign-in, for ${which}` }];
+    default:
+      return [{ what: `the result of ${which}` }];
   }
 }
 
