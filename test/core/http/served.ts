@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer as createNodeServer, type IncomingMessage, request } from 'node:http';
 import { z } from 'zod';
-import { createServer, type HttpOptions, http, type Server } from '../../../src/index.ts';
+import { createServer, type HttpOptions, http, type Limits, type Server } from '../../../src/index.ts';
 import { type PendingArrival, wait } from '../../../src/testing/arrivals.ts';
 import { SimulatedClock } from '../../../src/testing/testing.ts';
 import type { Asking, Headers, HeldCall } from './support.ts';
@@ -60,14 +60,20 @@ export class Served {
     });
   }
 
-  static async open(kind: Kind, options: Mounted): Promise<Served> {
+  /** @param define registers more */
+  static async open(
+    kind: Kind,
+    options: Mounted,
+    limits: Partial<Limits> = { maxMessageBytes: 20_000 },
+    define: (server: Server) => void = () => {},
+  ): Promise<Served> {
     const clock = new SimulatedClock();
     const server = createServer({
       name: 'served',
       version: '1.0.0',
       clock,
       log: () => {},
-      limits: { maxMessageBytes: 20_000 },
+      limits,
       http: options,
     });
     server.tool('echo', { input: z.object({ text: z.string() }) }, ({ text }) => text);
@@ -75,6 +81,7 @@ export class Served {
       for (let done = 1; done <= to; done += 1) progress(done, to);
       return `counted to ${to}`;
     });
+    define(server);
     if (kind === 'fetch')
       return new Served(
         server,

@@ -2,10 +2,9 @@
 import * as assert from 'uvu/assert';
 import { suite } from '../../harness/door.ts';
 import { times } from '../../harness/scale.ts';
-import { wireChecker } from '../../harness/wire.ts';
 import { type Flooding, flood } from './flood.ts';
-import { crowd, LEGACY, messagesOf, noticed, PING, pings, refusal, serving } from './session.ts';
-import { type Answer, ask, type Headers, initialize, type Message, openSession, textIn } from './support.ts';
+import { crowd, messagesOf, noticed, PING, pings, refusal, serving } from './session.ts';
+import { type Answer, ask, type Headers, initialize, openSession, textIn } from './support.ts';
 
 const test = suite('http sessions');
 
@@ -18,18 +17,6 @@ async function face(answer: Promise<Answer>): Promise<string> {
   const { date: _, ...rest } = headers;
   return JSON.stringify([status, rest, await text()]);
 }
-
-test('initialize is answered as JSON, with the id of a session', () =>
-  serving(async ({ url, sessions }) => {
-    const answer = await ask(url, { body: initialize('2025-11-25', 'first') });
-    assert.is(answer.status, 200);
-    assert.match(answer.headers['content-type'] ?? '', /^application\/json/);
-    assert.match(String(answer.headers['mcp-session-id']), /^[!-~]+$/);
-    const { id, result } = await answer.json();
-    assert.is(id, 'first');
-    assert.is(result?.protocolVersion, '2025-11-25');
-    assert.is(sessions(), 1);
-  }));
 
 test('a session id is visible ASCII of at least 128 random bits', () =>
   serving(async ({ url }) => {
@@ -47,98 +34,6 @@ test('a session id is visible ASCII of at least 128 random bits', () =>
     );
     const bits = places.reduce((sum, each) => sum + each, 0);
     assert.ok(bits >= 128, `${bits} bits in "${ids[0]}"`);
-  }));
-
-test('initialize is answered as a stream where the client takes nothing else, with the id in its head', () =>
-  serving(async ({ url, sessions }) => {
-    const answer = await ask(url, { body: initialize('2025-11-25'), headers: { accept: 'text/event-stream' } });
-    assert.match(answer.headers['content-type'] ?? '', /^text\/event-stream/);
-    assert.match(String(answer.headers['mcp-session-id']), /^[!-~]{22,}$/);
-    assert.is((await answer.events.message()).result?.protocolVersion, '2025-11-25');
-    assert.is(sessions(), 1);
-  }));
-
-for (const revision of LEGACY) {
-  test(`a session of ${revision} serves what its schema says`, () =>
-    serving(async ({ url }) => {
-      const session = await openSession(url, revision);
-      const check = wireChecker(revision);
-      const talk = async (message: object): Promise<Message> => {
-        check('in', JSON.stringify(message));
-        const answer = await session.post(message);
-        assert.is(answer.status, 200);
-        const sse = answer.headers['content-type']?.startsWith('text/event-stream');
-        const texts = sse
-          ? (await answer.events.rest()).flatMap(({ data }) => (data ? [data] : []))
-          : [await answer.text()];
-        for (const text of texts) check('out', text);
-        return JSON.parse(texts.at(-1) ?? '');
-      };
-      const call = (id: number, name: string, args: object, _meta: object = {}) =>
-        talk({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args, _meta } });
-      assert.is(textIn(await call(1, 'whoami', {})), `anonymous ${revision}`);
-      assert.is(textIn(await call(2, 'count', { to: 3 }, { progressToken: 2 })), 'counted to 3');
-      assert.is(textIn(await call(3, 'say', { lines: 2 })), 'said 2');
-      assert.ok((await talk({ jsonrpc: '2.0', id: 4, method: 'tools/list' })).result?.tools);
-      assert.equal((await talk({ jsonrpc: '2.0', id: 5, method: 'ping' })).result, {});
-      assert.is((await talk({ jsonrpc: '2.0', id: 6, method: 'tools/none' })).error?.code, -32601);
-      assert.is((await call(7, 'none', {})).error?.code, -32602);
-    }));
-}
-
-test('an unknown revision is answered with the latest legacy one', () =>
-  serving(async ({ url }) => {
-    const { json } = await ask(url, { body: initialize('2099-01-01') });
-    assert.is((await json()).result?.protocolVersion, '2025-11-25');
-  }));
-
-test('an initialize that is refused opens no session', () =>
-  serving(async ({ url, sessions }) => {
-    const bodies = [
-      { jsonrpc: '2.0', id: 1, method: 'initialize' },
-      { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1, capabilities: {} } },
-      { jsonrpc: '2.0', method: 'initialize', params: {} },
-      [initialize('2025-03-26')],
-      [initialize('2025-03-26'), PING],
-    ];
-    for (const body of bodies) {
-      const answer = await ask(url, { body });
-      assert.is(answer.status, 400, JSON.stringify(body));
-      assert.is(answer.headers['mcp-session-id'], undefined);
-      assert.ok((await refusal(answer)).code < 0);
-    }
-    assert.is(sessions(), 0);
-  }));
-
-test('a client cannot choose the id of its session', () =>
-  serving(async ({ url, sessions }) => {
-    const answer = await ask(url, { body: initialize('2025-11-25'), headers: { 'mcp-session-id': 'x'.repeat(22) } });
-    assert.is(answer.status, 404);
-    await answer.text();
-    assert.is(sessions(), 0);
-  }));
-
-test('a message outside of any session is rejected with 400, and the error describes how to open one', () =>
-  serving(async ({ url, sessions }) => {
-    for (const body of [NOTE, RESPONSE, { jsonrpc: '2.0', id: 2, method: 'tools/list' }, [PING]]) {
-      const { status, message } = await refusal(ask(url, { body }));
-      assert.is(status, 400, JSON.stringify(body));
-      assert.match(message, /Mcp-Session-Id|"initialize"|batch/i);
-    }
-    for (const method of ['GET', 'DELETE']) {
-      const headers = { 'mcp-protocol-version': '2025-11-25', 'last-event-id': 'abcdefghijkl_3' };
-      const { status, message } = await refusal(ask(url, { method, headers }));
-      assert.is(status, 400, method);
-      assert.match(message, /Mcp-Session-Id/i);
-    }
-    assert.is((await refusal(ask(url, { method: 'DELETE' }))).status, 400);
-    assert.is(sessions(), 0);
-  }));
-
-test('a ping outside of any session is refused, too', () =>
-  serving(async ({ url }) => {
-    const { status, text } = await ask(url, { body: PING });
-    assert.is(status, 400, await text());
   }));
 
 test('a session that is unknown, deleted or expired is refused with one and the same 404', () =>
@@ -261,23 +156,6 @@ test('streams of a session that their client has dropped no longer count against
     { maxExchanges: 4 },
   ));
 
-test('an unused session expires, not before sessionIdleMs and soon after, and each request postpones that', () =>
-  serving(
-    async ({ url, clock, sessions }) => {
-      const session = await openSession(url);
-      for (let turn = 0; turn < 3; turn += 1) {
-        await clock.advance(59_000);
-        assert.is(await pings(session), 200);
-      }
-      await clock.advance(59_000);
-      assert.is(sessions(), 1);
-      await clock.advance(16_000);
-      assert.is(sessions(), 0);
-      assert.is(await pings(session), 404);
-    },
-    { sessionIdleMs: 60_000 },
-  ));
-
 test('a session does not expire while a request runs or a client listens, and does afterwards', () =>
   serving(
     async ({ url, clock, held, sessions }) => {
@@ -297,25 +175,6 @@ test('a session does not expire while a request runs or a client listens, and do
       assert.is(sessions(), 0);
     },
     { sessionIdleMs: 60_000, server: { limits: { timeoutMs: 600_000 } } },
-  ));
-
-test('beyond maxSessions an initialize is refused with 429, and one session ended makes room', () =>
-  serving(
-    async ({ url, sessions }) => {
-      const [first] = [await openSession(url), await openSession(url)];
-      const answer = await ask(url, { body: initialize('2025-11-25') });
-      assert.match(String(answer.headers['retry-after']), /^\d+$/);
-      assert.is(answer.headers['mcp-session-id'], undefined);
-      const { status, code, message } = await refusal(answer);
-      assert.is(status, 429);
-      assert.is(code, -31001);
-      assert.match(message, /maxSessions/);
-      assert.is(sessions(), 2);
-      await first?.delete();
-      await openSession(url);
-      assert.is(sessions(), 2);
-    },
-    { server: { limits: { maxSessions: 2 } } },
   ));
 
 test('maxSessionsPerPrincipal bounds each principal by itself', () =>
@@ -343,71 +202,6 @@ test('maxSessionsPerPrincipal does not bound anonymous clients', () =>
     { server: { limits: { maxSessionsPerPrincipal: 1 } } },
   ));
 
-test('a second initialize in a session is rejected, and the session continues', () =>
-  serving(async ({ url, sessions }) => {
-    const session = await openSession(url);
-    const answer = await session.post(initialize('2025-06-18', 2));
-    assert.ok([200, 400].includes(answer.status), String(answer.status));
-    assert.ok([undefined, session.id].includes(answer.headers['mcp-session-id']?.toString()));
-    assert.is((await refusal(answer)).code, -32600);
-    assert.is(sessions(), 1);
-    assert.is(textIn(await (await session.call(3, 'whoami')).json()), 'anonymous 2025-11-25');
-  }));
-
-test('a message that cannot be read gets 400, and the session continues', () =>
-  serving(async ({ url }) => {
-    const session = await openSession(url);
-    for (const [body, code] of [
-      ['{"jsonrpc":"2.0","id":1', -32700],
-      ['', -32700],
-      [new Uint8Array([0x22, 0xff, 0x22]), -32700],
-      [{ jsonrpc: '1.0', id: 1, method: 'ping' }, -32600],
-      [{ jsonrpc: '2.0', id: 1 }, -32600],
-      [{ jsonrpc: '2.0', id: {}, method: 'ping' }, -32600],
-      ['"text"', -32600],
-    ] as const)
-      assert.equal(await refusal(session.post(body)).then(({ status, code }) => [status, code]), [400, code]);
-    assert.is(await pings(session), 200);
-  }));
-
-test('notifications and responses are accepted with 202 and no body', () =>
-  serving(async ({ url }) => {
-    const session = await openSession(url);
-    const others = [
-      { jsonrpc: '2.0', method: 'notifications/nobody/knows' },
-      { ...RESPONSE, id: 'nobody asked' },
-    ];
-    for (const body of [NOTE, RESPONSE, ...others]) {
-      const answer = await session.post(body);
-      assert.is(answer.status, 202, JSON.stringify(body));
-      assert.is(await answer.text(), '');
-    }
-  }));
-
-test('a batch of 2025-03-26 is answered as one array of JSON', () =>
-  serving(async ({ url }) => {
-    const session = await openSession(url, '2025-03-26');
-    const call = { name: 'echo', arguments: { text: 'hi' } };
-    const answer = await session.post([
-      { jsonrpc: '2.0', id: 'a', method: 'tools/call', params: call },
-      NOTE,
-      { jsonrpc: '2.0', id: 2, method: 'tools/none' },
-      { jsonrpc: '1.0', id: 3, method: 'ping' },
-      PING,
-    ]);
-    assert.is(answer.status, 200);
-    assert.match(answer.headers['content-type'] ?? '', /^application\/json/);
-    const batch: unknown = JSON.parse(await answer.text());
-    if (!Array.isArray(batch)) return assert.unreachable('expected an array');
-    const messages: readonly Message[] = batch;
-    assert.is(messages.length, 4);
-    const of = (id: unknown) => messages.find((message) => message.id === id);
-    assert.is(textIn(of('a') ?? { jsonrpc: '' }), 'hi');
-    assert.is(of(2)?.error?.code, -32601);
-    assert.equal(of(1)?.result, {});
-    assert.is(messages.filter(({ error }) => error?.code === -32600).length, 1);
-  }));
-
 test('a batch of 2025-03-26 comes as events where a handler speaks first, or where the client takes only those', () =>
   serving(async ({ url }) => {
     const session = await openSession(url, '2025-03-26');
@@ -425,100 +219,6 @@ test('a batch of 2025-03-26 comes as events where a handler speaks first, or whe
     const pinned = await session.post([PING], { accept: 'text/event-stream' });
     assert.match(pinned.headers['content-type'] ?? '', /^text\/event-stream/);
     assert.equal(await messagesOf(pinned), [{ jsonrpc: '2.0', id: 1, result: {} }]);
-  }));
-
-test('a request of a batch that is cancelled is left out of its answer', () =>
-  serving(async ({ url, held }) => {
-    const session = await openSession(url, '2025-03-26');
-    const call = { name: 'held', arguments: { key: 'a' } };
-    const answering = session.post([{ jsonrpc: '2.0', id: 'a', method: 'tools/call', params: call }, PING]);
-    await held('a');
-    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'a' } };
-    assert.is((await session.post(cancel)).status, 202);
-    assert.equal(await messagesOf(await answering), [{ jsonrpc: '2.0', id: 1, result: {} }]);
-  }));
-
-test('a batch without requests is accepted with 202', () =>
-  serving(async ({ url }) => {
-    const session = await openSession(url, '2025-03-26');
-    for (const body of [[NOTE, NOTE], [RESPONSE]]) {
-      const answer = await session.post(body);
-      assert.is(answer.status, 202);
-      assert.is(await answer.text(), '');
-    }
-  }));
-
-test('a batch that is empty, too long, or of a revision without batches gets 400', () =>
-  serving(
-    async ({ url }) => {
-      const session = await openSession(url, '2025-03-26');
-      assert.equal(await refusal(session.post([])).then(({ status, code }) => [status, code]), [400, -32600]);
-      const long = await refusal(session.post(Array.from({ length: 4 }, (_, id) => ({ ...PING, id }))));
-      assert.is(long.status, 400);
-      assert.match(long.message, /maxBatch/);
-      for (const revision of LEGACY.filter((each) => each !== '2025-03-26')) {
-        const other = await openSession(url, revision);
-        assert.equal(
-          await refusal(other.post([PING])).then(({ status, code }) => [status, code]),
-          [400, -32600],
-          revision,
-        );
-        assert.is(await pings(other), 200);
-      }
-    },
-    { server: { limits: { maxBatch: 3 } } },
-  ));
-
-test('MCP-Protocol-Version is none or a legacy revision that is known, or the request gets 400', () =>
-  serving(async ({ url, sessions }) => {
-    const session = await openSession(url, '2025-06-18');
-    for (const revision of [undefined, ...LEGACY]) {
-      const answer = await session.post(PING, { 'mcp-protocol-version': revision });
-      assert.is(answer.status, 200, revision ?? 'none');
-      await answer.text();
-    }
-    for (const revision of ['1999-01-01', '2025-06-19', 'latest', '']) {
-      const headers = { 'mcp-protocol-version': revision };
-      for (const [what, asking] of [
-        ['a request', { body: PING, headers: { ...session.headers, ...headers } }],
-        ['a notification', { body: NOTE, headers: { ...session.headers, ...headers } }],
-        ['a GET', { method: 'GET', headers: { ...session.headers, ...headers } }],
-      ] as const) {
-        const { status, text } = await ask(url, asking);
-        assert.is(status, 400, `${what} of "${revision}": ${await text()}`);
-      }
-    }
-    // It is modern, and a modern request says so in its _meta too.
-    assert.is((await refusal(session.post(PING, { 'mcp-protocol-version': '2026-07-28' }))).status, 400);
-    assert.is(await pings(session), 200);
-    assert.is(sessions(), 1);
-  }));
-
-test('an initialize with an unknown MCP-Protocol-Version gets 400, and opens nothing', () =>
-  serving(async ({ url, sessions }) => {
-    for (const revision of ['1999-01-01', 'latest']) {
-      const headers = { 'mcp-protocol-version': revision };
-      const { status, text } = await ask(url, { body: initialize('2025-06-18'), headers });
-      assert.is(status, 400, await text());
-    }
-    assert.is(sessions(), 0);
-    for (const revision of LEGACY) await openSession(url, revision, { 'mcp-protocol-version': revision });
-  }));
-
-test('a DELETE with an unknown MCP-Protocol-Version gets 400, and ends nothing', () =>
-  serving(async ({ url, sessions }) => {
-    const session = await openSession(url, '2025-06-18');
-    const { status } = await session.delete({ 'mcp-protocol-version': '1999-01-01' });
-    assert.is(status, 400);
-    assert.is(sessions(), 1);
-  }));
-
-test('an answer follows the revision that was agreed, whatever the header says later', () =>
-  serving(async ({ url }) => {
-    const session = await openSession(url, '2025-06-18');
-    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami' } };
-    const answer = await session.post(call, { 'mcp-protocol-version': '2025-03-26' });
-    assert.is(textIn(await answer.json()), 'anonymous 2025-06-18');
   }));
 
 const REFUSED = times(10_000, { quick: 1_000 });

@@ -37,6 +37,11 @@ export class EventReader {
     stream.on('close', () => this.#end(new Error('the stream was cut off')));
   }
 
+  /** The events that nobody has taken. */
+  get untaken(): readonly SseEvent[] {
+    return this.seen.slice(this.#taken);
+  }
+
   /** The next event that nobody has taken. @throws {Error} when none comes in time, or the stream ends first */
   next(ms = HANG_MS): Promise<SseEvent> {
     return this.#until('an event', ms, (waiting) => {
@@ -66,7 +71,7 @@ export class EventReader {
   rest(ms = HANG_MS): Promise<readonly SseEvent[]> {
     return this.#until('the end of the stream', ms, (waiting) => {
       if (this.over === true) {
-        waiting.settle(this.seen.slice(this.#taken));
+        waiting.settle(this.untaken);
         this.#taken = this.seen.length;
       } else if (this.over) waiting.fail(new Error(`${this.over.message}; ${this.#told()}`));
     });

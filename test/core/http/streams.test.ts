@@ -20,49 +20,6 @@ async function holding({ held }: Stage, session: Session, key: string): Promise<
   return [await held(key), answering];
 }
 
-test('an answer is one JSON body when its handler sends nothing before it', () =>
-  serving(async ({ url }) => {
-    for (const revision of LEGACY) {
-      const session = await openSession(url, revision);
-      for (const answer of [
-        await session.call(1, 'echo', { text: 'hi' }, { progressToken: 1 }),
-        await session.call(2, 'count', { to: 3 }),
-        await session.post({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'none' } }),
-      ]) {
-        assert.is(answer.status, 200);
-        assert.is(form(answer), 'application/json');
-        assert.ok((await answer.json()).id);
-      }
-    }
-  }));
-
-test('a handler that reports progress or logs makes its answer a stream, in order, that ends with the result', () =>
-  serving(async ({ url }) => {
-    for (const revision of LEGACY) {
-      const session = await openSession(url, revision);
-      const counted = await session.call(1, 'count', { to: 5 }, { progressToken: 'p' });
-      assert.is(counted.status, 200);
-      assert.is(form(counted), 'text/event-stream');
-      assert.match(String(counted.headers['cache-control']), /no-cache/);
-      assert.is(counted.headers['x-accel-buffering'], 'no');
-      const messages = await messagesOf(counted);
-      assert.equal(
-        messages.slice(0, -1).map(({ params }) => [params?.progressToken, params?.progress]),
-        [1, 2, 3, 4, 5].map((done) => ['p', done]),
-      );
-      assert.is(textIn(messages.at(-1) ?? { jsonrpc: '' }), 'counted to 5');
-      const said = await messagesOf(await session.call(2, 'say', { lines: 2 }));
-      assert.equal(
-        said.map(({ method, id, params }) => [method ?? id, params?.data]),
-        [
-          ['notifications/message', 'line 1'],
-          ['notifications/message', 'line 2'],
-          [2, undefined],
-        ],
-      );
-    }
-  }));
-
 test('a message of a handler leaves at once, not with the response', () =>
   serving(async (stage) => {
     const session = await openSession(stage.url);
@@ -76,28 +33,6 @@ test('a message of a handler leaves at once, not with the response', () =>
     assert.is(textIn(await events.message()), 'done');
     assert.equal(await events.rest(), []);
   }));
-
-test('from 2025-11-25 a stream begins with an event that has an id, a retry and no data; before, none does', () =>
-  serving(
-    async ({ url }) => {
-      for (const revision of LEGACY) {
-        const session = await openSession(url, revision);
-        const primes = revision === '2025-11-25';
-        const posted = await session.call(1, 'count', { to: 1 }, { progressToken: 1 });
-        const [first, ...others] = await posted.events.rest();
-        assert.is(first?.data === '', primes, revision);
-        assert.is(first?.retry, primes ? '777' : undefined);
-        assert.ok(withData(others).length === others.length);
-        if (!primes) continue;
-        assert.ok(first?.id);
-        const { events, cut } = await session.get();
-        const { id, data, retry } = await events.next();
-        assert.equal([typeof id, data, retry], ['string', '', '777']);
-        cut();
-      }
-    },
-    { retryMs: 777 },
-  ));
 
 test('each event has an id of its own: the name of its stream, of 72 random bits, and its place in it', () =>
   serving(async ({ url }) => {
