@@ -9,6 +9,7 @@ import { At } from '../parts/parts.tsx';
 import { plural } from '../parts/time.ts';
 import { charted } from '../shell/charted.ts';
 import { readCoverage } from '../store/api.ts';
+import { poll } from '../store/poll.ts';
 import { addCoverage } from '../store/source.ts';
 import { connection, known, version } from '../store/state.ts';
 import './coverage.css';
@@ -20,19 +21,16 @@ const opened = signal(false);
 /** Interval of the requests for the server's count, in milliseconds. */
 const REFRESH_MS = 1_000;
 
+const counts = poll(async () => {
+  if (connection.value.state !== 'live') return;
+  // The stream reports a lost connection.
+  const frame = await readCoverage();
+  if (frame && connection.value.state === 'live') addCoverage(frame);
+}, REFRESH_MS);
+
 export function Coverage() {
   const { authors, others } = useMemo(split, [version.value, known()]);
-  useEffect(() => {
-    const refresh = async (): Promise<void> => {
-      if (connection.value.state !== 'live' || document.hidden) return;
-      // The stream reports a lost connection.
-      const frame = await readCoverage().catch(() => undefined);
-      if (frame && connection.value.state === 'live') addCoverage(frame);
-    };
-    void refresh();
-    const timer = setInterval(() => void refresh(), REFRESH_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useEffect(counts.begin, []);
   const wanted = chosenChart.value ?? charted()?.chart;
   const all = [...authors, ...others];
   const chosen = all.find(({ chart }) => chart === wanted) ?? all[0];

@@ -5,6 +5,7 @@ import type { ApprovalControl, ApprovalsView } from '../../../src/inspector/call
 import { Icon } from '../parts/icons.tsx';
 import { Left } from '../parts/parts.tsx';
 import { ask, control, Refused } from '../store/api.ts';
+import { poll } from '../store/poll.ts';
 import { known, say } from '../store/state.ts';
 import '../server/server.css';
 
@@ -15,15 +16,10 @@ const state = signal<ApprovalsView>({ open: [], grants: [] });
 /** The person who decides, as the audit names them. */
 const person = signal('operator');
 
-async function look(): Promise<void> {
-  if (document.hidden) return;
-  try {
-    const response = await ask('api/approvals');
-    state.value = await response.json();
-  } catch {
-    // The next look may succeed.
-  }
-}
+const approvals = poll(async () => {
+  const response = await ask('api/approvals');
+  state.value = await response.json();
+}, LOOK_MS);
 
 async function decide(given: ApprovalControl): Promise<void> {
   try {
@@ -31,15 +27,11 @@ async function decide(given: ApprovalControl): Promise<void> {
   } catch (error) {
     say(error instanceof Refused ? error.message : 'The server cannot be reached.');
   }
-  await look();
+  await approvals.look();
 }
 
 export function Approvals() {
-  useEffect(() => {
-    void look();
-    const timer = setInterval(() => void look(), LOOK_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useEffect(approvals.begin, []);
   const { open, grants } = state.value;
   if (open.length === 0 && grants.length === 0) return null;
   return (

@@ -5,13 +5,10 @@ import { later } from '../parts/Later.tsx';
 import { plural } from '../parts/time.ts';
 import { fits } from '../store/filter.ts';
 import { connection, cursor, filter, known, place, tree, version } from '../store/state.ts';
-import { refreshWaits } from '../store/waits.ts';
+import { waits } from '../store/waits.ts';
 import { Failures } from './Failures.tsx';
 import { Waiting } from './Waiting.tsx';
 import './overview.css';
-
-/** Interval of the requests for missing deadlines, in milliseconds. */
-const REFRESH_MS = 1_000;
 
 const Decisions = later('What waits for you', async () => (await import('./Decisions.tsx')).Decisions);
 
@@ -52,11 +49,7 @@ export function Overview() {
       ),
     [version.value, place.value, filter.value, data],
   );
-  useEffect(() => {
-    void refreshWaits();
-    const timer = setInterval(() => void refreshWaits(), REFRESH_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useEffect(waits.begin, []);
   const lonely = connection.value.state === 'live' && !hasClient(data) && data.hello?.remote !== true;
   const help = lonely ? data.hello?.connect : undefined;
   const nodes = clusterNodesOf(data);

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import type { CatalogueElement, CatalogueFrame, Plain, ServerCatalogue } from '../../../src/inspector/frames.ts';
 import { isRecord, member, textOfValue } from '../../../src/inspector/model/plain-values.ts';
 import { ask, Refused } from '../store/api.ts';
+import { poll } from '../store/poll.ts';
 import { changed, connection, model } from '../store/state.ts';
 
 /** Kinds of things that a server offers, in the order of the list. */
@@ -21,16 +22,10 @@ export const trouble = signal<string | undefined>(undefined);
 const AGAIN_MS = 3_000;
 
 /** Reads the catalogue now and while the view is open. @returns a function that ends it */
-export function watchOffers(): () => void {
-  const read = (): void => {
-    if (connection.value.state === 'live' && !document.hidden) void readOffers();
-  };
-  read();
-  const timer = setInterval(read, AGAIN_MS);
-  return () => clearInterval(timer);
-}
+export const watchOffers = poll(readOffers, AGAIN_MS).begin;
 
 async function readOffers(): Promise<void> {
+  if (connection.value.state !== 'live') return;
   const { value: data } = model;
   try {
     const response = await ask(`api/catalogue?version=${data.catalogue?.version ?? ''}`);

@@ -1,18 +1,20 @@
 /** Requests the deadlines of waiting actors that are not in the focus: the stream has only the views of focused actors. */
 import { isUnused, KNOWS_HIBERNATING, LIVE, tableOf, waitingList } from '../../../src/inspector/model/index.ts';
 import { readViews } from './api.ts';
+import { poll } from './poll.ts';
 import { addViews, liveModel } from './source.ts';
 import { connection } from './state.ts';
 
 /** Maximum number of actors of one request (`src/inspector/http/viewer-input.ts`). */
 const MOST = 64;
 
-let asking = false;
+/** Interval of the requests, in milliseconds. */
+const REFRESH_MS = 1_000;
 
 /** Requests the views of waiting actors that have changed since their last view. */
-export async function refreshWaits(): Promise<void> {
+export const waits = poll(async () => {
   const model = liveModel();
-  if (asking || !model || connection.value.state !== 'live' || document.hidden) return;
+  if (!model || connection.value.state !== 'live') return;
   const stale = new Set<string>([KNOWS_HIBERNATING]);
   for (const { actor, exchange, asleep } of waitingList(model, LIVE)) {
     const connection = exchange?.connection;
@@ -26,12 +28,6 @@ export async function refreshWaits(): Promise<void> {
   // They may have a client from before this page was opened.
   for (const line of model.actors.values())
     if (line.aliveAt(LIVE) && !line.view(LIVE) && isUnused(model, line)) stale.add(line.address);
-  asking = true;
-  try {
-    addViews(await readViews([...stale].slice(0, MOST)));
-  } catch {
-    // The stream reports a lost connection.
-  } finally {
-    asking = false;
-  }
-}
+  // The stream reports a lost connection.
+  addViews(await readViews([...stale].slice(0, MOST)));
+}, REFRESH_MS);

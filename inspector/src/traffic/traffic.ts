@@ -5,6 +5,7 @@ import type { Control } from '../../../src/inspector/calls/call-messages.ts';
 import type { Plain } from '../../../src/inspector/frames.ts';
 import type { EventForm, TrafficView } from '../../../src/inspector/traffic/traffic-messages.ts';
 import { ask, control, Refused } from '../store/api.ts';
+import { poll } from '../store/poll.ts';
 import { known, say } from '../store/state.ts';
 
 /** Milliseconds between two looks: deliveries and schedules also change without a record. */
@@ -13,33 +14,14 @@ const LOOK_MS = 2_000;
 /** Undefined before the first look. */
 export const traffic = signal<TrafficView | undefined>(undefined);
 
-/** A look that has no answer yet: a slow server gets no second one. */
-let looking: Promise<void> | undefined;
-
-export function look(): Promise<void> {
-  looking ??= read().finally(() => {
-    looking = undefined;
-  });
-  return looking;
-}
-
-async function read(): Promise<void> {
-  if (document.hidden) return;
-  try {
-    const response = await ask('api/traffic');
-    traffic.value = await response.json();
-  } catch {
-    // The next look may succeed.
-  }
-}
+const { look, begin } = poll(async () => {
+  const response = await ask('api/traffic');
+  traffic.value = await response.json();
+}, LOOK_MS);
 
 /** Looks again and again while a component is shown. */
 export function useLooks(): void {
-  useEffect(() => {
-    void look();
-    const timer = setInterval(() => void look(), LOOK_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useEffect(begin, []);
 }
 
 /** True if this page may act. */

@@ -231,6 +231,11 @@ export class Model {
     this.#introduced(record);
     switch (record.type) {
       case 'created':
+        // A view may arrive before the record, and the order of actors is that of their starts.
+        if (!line.lives.first) {
+          this.actors.delete(record.actor);
+          this.actors.set(record.actor, line);
+        }
         line.created(record);
         this.mounts ||= line.kind === 'mount';
         this.runs ||= line.kind === 'run';

@@ -4,7 +4,7 @@ import { isList, isRecord, member, textOfValue } from './plain-values.ts';
 
 /**
  * `isError`: a tool failed, with a result that its model can read. `asked`: the response to a modern client contains
- * input requests. `cancelled`: the client cancelled the request or disconnected.
+ * input requests, or the call waits for an approval. `cancelled`: the client cancelled the request or disconnected.
  */
 export type ExchangeStatus = 'open' | 'ok' | 'asked' | 'isError' | 'error' | 'cancelled';
 
@@ -101,7 +101,8 @@ function idOf(id: Plain | undefined): string | undefined {
 export function statusOf(answer: Plain): ExchangeStatus {
   if (member(answer, 'error') !== undefined) return 'error';
   const result = member(answer, 'result');
-  if (member(result, 'isError') === true) return 'isError';
+  if (member(result, 'isError') === true)
+    return member(result, '_meta', 'io.troupe/approval', 'waits') === undefined ? 'isError' : 'asked';
   return member(result, 'resultType') === 'input_required' ? 'asked' : 'ok';
 }
 

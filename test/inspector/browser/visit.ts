@@ -1,6 +1,6 @@
 /** What a reader does with the page, and what can be seen on it. */
 import type { Page } from 'playwright-core';
-import type { Browsing, Look } from '../../harness/browser.ts';
+import { type Browsing, type Look, shows } from '../../harness/browser.ts';
 import type { Stage } from './stage.ts';
 
 /** The page of that shop with the view of the chart, once it shows who is there. */
@@ -8,7 +8,8 @@ export async function open(browsing: Browsing, shop: Stage, look?: Look): Promis
   const page = await browsing.page(look);
   await page.goto(shop.url);
   await page.waitForSelector('.status.live');
-  await page.waitForSelector('.node.handle');
+  // An error has the text of the tree.
+  await shows(page.locator('.tree'), 'handles ·');
   await page.click('#tab-chart');
   return page;
 }

@@ -1,5 +1,6 @@
 /** The list of failures: equal failures of one tool are one group. */
 import * as assert from 'uvu/assert';
+import { META } from '../../../src/core/protocol/meta.ts';
 import type { Plain } from '../../../src/inspector/frames.ts';
 import { failuresOf, LIVE } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
@@ -31,6 +32,21 @@ test('calls of one tool with one error are one row, with the first, the last and
   assert.equal([group?.count, group?.newest.exchange?.id], [3, '3']);
   assert.ok((group?.lastAt ?? 0) > (group?.firstAt ?? 0));
   assert.equal(lines(shopping, before - 2), [`2 tools/call print: ${text}`], 'at an earlier record there are fewer');
+});
+
+test('a call that waits for its approval is no failure, and one that was not approved is one', () => {
+  const shopping = shop();
+  const held = (id: number, approval: Plain): Plain => ({
+    ...{ jsonrpc: '2.0', id },
+    result: { isError: true, content: [{ type: 'text', text: 'held' }], _meta: { [META.approval]: approval } },
+  });
+  shopping.wire('in', call(1, 'refund'));
+  shopping.wire('out', held(1, { id: 'a1', state: 'pending', waits: 'Somebody must approve this.' }));
+  assert.is(shopping.model.exchanges.all.last?.status, 'asked');
+  assert.equal(lines(shopping), []);
+  shopping.wire('in', call(2, 'refund'));
+  shopping.wire('out', held(2, { id: 'a1', state: 'denied' }));
+  assert.equal(lines(shopping), ['1 tools/call refund: held']);
 });
 
 test('errors that differ only in the id of the incident are one row', () => {

@@ -19,6 +19,28 @@ test('another model knows the same', () => {
   assert.is(other.hello?.live, false);
 });
 
+test('another model has the actors in the same order, although a view came before the records', () => {
+  const shopping = shop();
+  const view = {
+    kind: 'handle',
+    at: 0,
+    seq: 0,
+    state: '',
+    mailbox: 0,
+    waits: [],
+    facts: {},
+    next: [],
+    active: [],
+  } as const;
+  shopping.frame({ type: 'look', look: { actor: 'order_3', ...view } });
+  for (const actor of ['order_2', 'order_3']) shopping.record({ type: 'created', actor, kind: 'handle', since: 0 });
+  const other = new Model();
+  for (const frame of framesOf(shopping.model)) other.take(frame);
+  const orders = ({ actors }: Model): readonly string[] => [...actors.keys()].filter((each) => /^order_/.test(each));
+  assert.equal(orders(shopping.model), ['order_1', 'order_2', 'order_3']);
+  assert.equal(orders(other), orders(shopping.model));
+});
+
 test('another tab knows how a client is connected, and a recording does not contain these paths', () => {
   const { model } = shop();
   const connect = { note: 'Do this.', ways: [{ client: 'Cursor', text: '{}' }] };
