@@ -7,6 +7,7 @@ import { MemoryChannel } from '../../../src/client/channels/memory-channel.ts';
 import { openInMemory } from '../../../src/client/in-memory.ts';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import {
+  counting,
   deliversTo,
   idsOf,
   receiver,
@@ -73,7 +74,7 @@ async function gatewayTo(
 ): Promise<Gateway> {
   const logged: string[] = [];
   const log = (level: string, message: string): void => void logged.push(`${level}: ${message}`);
-  const server = createServer({ name: 'gateway', version: '1.0.0', clock, log, ...options });
+  const server = createServer({ name: 'gateway', version: '1.0.0', clock, log, telemetry: counting, ...options });
   const { callbacks } = options.events ?? {};
   if (typeof callbacks === 'object') deliversTo(server, callbacks.allow ?? []);
   const opening = server.mount('up', target, mount);

@@ -48,42 +48,45 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-/** A receiver and the servers that may deliver to it, with the POSTs of events. A POST and its response each cross a socket. */
+/** What this file has opened at an origin: a receiver, and the servers that may deliver to it. */
 interface Ends {
-  /** POSTs that servers have begun, those whose response a server has, and responses that the receiver has ended. */
-  begun: number;
-  learned: number;
+  /** Number of responses of the receiver that have ended, also those to challenges. */
   responses: number;
+  /** Number of POSTs of events that have not ended, also of those that have not arrived yet. */
+  underway: number;
   readonly servers: Set<ReturnType<typeof loggedServer>['server']>;
 }
 
 const endsOf = new Map<string, Ends>();
 
-/** True if the servers of a receiver have learned each response of it, and of their other receivers. */
+/** True if the servers of a receiver have learned each response that it has given: a response crosses a socket. */
 function haveLearned(hook: Receiver): boolean {
   const { servers } = endsOf.get(hook.origin) ?? { servers: new Set() };
   const ends = [...endsOf.values()].filter((each) => [...each.servers].some((server) => servers.has(server)));
-  return ends.every(({ learned, responses }) => learned >= responses);
+  const responses = ends.reduce((sum, each) => sum + each.responses, 0);
+  const all = new Set(ends.flatMap((each) => [...each.servers]));
+  const learned = [...all].reduce((sum, server) => sum + attemptsOf(server.metrics()), 0);
+  return learned >= responses;
 }
 
-/** True if a POST to a receiver is on its way, also if it has not arrived yet. */
-function isAwaited(hook: Receiver): boolean {
-  const { begun, learned } = endsOf.get(hook.origin) ?? { begun: 0, learned: 0 };
-  return begun > learned;
+/** The number of POSTs of events that a server has ended, by its metrics. */
+function attemptsOf(metrics: string): number {
+  const samples = metrics.matchAll(/^troupe_attempts_total\{troupe_kind="event",[^}]*\} (\d+)$/gm);
+  return [...samples].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** Counts the POSTs of a server. */
-const counting: Telemetry = {
+/** Counts the POSTs of a server that are under way. */
+export const counting: Telemetry = {
   begin: () => undefined,
   ask: () => undefined,
   session: () => {},
   deliver({ address, port }) {
     const ends = endsOf.get(`http://${address}:${port}`);
     if (!ends) return undefined;
-    ends.begun += 1;
+    ends.underway += 1;
     return {
       end: () => {
-        ends.learned += 1;
+        ends.underway -= 1;
       },
     };
   },
@@ -94,7 +97,7 @@ export async function receiver(answer: Answer = () => 204): Promise<Receiver> {
   const posts: Delivered[] = [];
   const challenges: Delivered[] = [];
   let answered = 0;
-  const ends: Ends = { begun: 0, learned: 0, responses: 0, servers: new Set() };
+  const ends: Ends = { responses: 0, underway: 0, servers: new Set() };
   const server = listen((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -109,8 +112,7 @@ export async function receiver(answer: Answer = () => 204): Promise<Receiver> {
       const isChallenge = body.type === 'verification';
       (isChallenge ? challenges : posts).push(post);
       response.on('close', () => {
-        if (isChallenge) return;
-        answered += 1;
+        if (!isChallenge) answered += 1;
         ends.responses += 1;
       });
       const status = found.answer(post, response, request);
@@ -200,11 +202,19 @@ export function idsOf({ posts }: Receiver): readonly string[] {
 
 /** Waits until a receiver has answered so many POSTs; lets the time of the server pass meanwhile if a step is given. */
 export async function untilDelivered(hook: Receiver, count: number, clock?: SimulatedClock, stepMs = 0): Promise<void> {
-  if (!endsOf.get(hook.origin)?.servers.size) throw new Error(`no server delivers to ${hook.origin}: see deliversTo`);
+  const ends = endsOf.get(hook.origin);
+  if (!ends?.servers.size) throw new Error(`no server delivers to ${hook.origin}: see deliversTo`);
   await until(
     async () => {
       // Time passes only while the server waits for it: an attempt in flight takes none.
-      if (clock && stepMs > 0 && hook.posts.length < count && !isAwaited(hook) && haveLearned(hook))
+      if (
+        clock &&
+        stepMs > 0 &&
+        hook.posts.length < count &&
+        hook.posts.length === hook.answered &&
+        ends.underway === 0 &&
+        haveLearned(hook)
+      )
         await clock.advance(stepMs);
       return hook.answered >= count && haveLearned(hook);
     },
