@@ -102,15 +102,17 @@ async function deleteHere(
   await core.sessions?.forget(principal);
   // Those that calls in flight have created meanwhile.
   await find();
-  // The recorded results of its calls with idempotency keys.
-  const replies = [
+  const others = [
+    // The recorded results of its calls with idempotency keys.
     `key/${sha256(principal)}`,
+    // The positions of mounts in the events of their upstreams.
+    ...(await rowsOf(core, 'server', principal)).map(({ id }) => id),
     ...core
       .service(machines)
       .definitions()
       .map(({ name }) => `handles/${name}/principal ${principal}`),
   ];
-  const actors = [...found.keys(), ...replies];
+  const actors = [...found.keys(), ...others];
   for (let from = 0; from < actors.length; from += PAGE)
     await core.store.commit(actors.slice(from, from + PAGE).map((actor) => ({ type: 'forget', actor })));
   const counts = noCounts();

@@ -74,8 +74,10 @@ export class EventRelay {
   #failure: Rejection | undefined;
   #failures = 0;
   #writing: Timer | undefined;
+  #written: Promise<void> = Promise.resolve();
   #waking: AbortController | undefined;
   #ended = false;
+  #forgotten = false;
 
   /** @param stored the position that an earlier relay of this topic has left */
   constructor(options: EventRelayOptions, stored: StoredRelay | undefined) {
@@ -126,6 +128,13 @@ export class EventRelay {
     this.#open?.reject(new Error('the relay has ended'));
     await Promise.allSettled(this.#unconfirmed);
     if (this.#writing) await this.#write();
+  }
+
+  /** Ends, and stores nothing more. */
+  async forget(): Promise<void> {
+    this.#forgotten = true;
+    await this.end();
+    await this.#written.catch(() => {});
   }
 
   async #run(): Promise<void> {
@@ -237,9 +246,10 @@ export class EventRelay {
   async #write(): Promise<void> {
     this.#writing?.cancel();
     this.#writing = undefined;
-    if (!this.#stored) return;
+    if (!this.#stored || this.#forgotten) return;
     const now = this.#clock.date();
-    await this.#options.record.write(this.#stored, now);
+    this.#written = this.#options.record.write(this.#stored, now);
+    await this.#written;
     this.#storedAt = now;
   }
 

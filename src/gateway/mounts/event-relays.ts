@@ -106,6 +106,13 @@ export class EventRelays {
     for (const { relay } of this.#relays.values()) relay.reconnect();
   }
 
+  /** Ends the relays that read with the grant of a principal, so that they store nothing more. */
+  async forget(principal: string): Promise<void> {
+    await Promise.allSettled(this.#opening.values());
+    const own = [...this.#relays].filter(([, { relay }]) => relay.subscription.principal === principal);
+    await Promise.all(own.map(([key, { relay }]) => Promise.all([relay.forget(), this.#end(key)])));
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#sweep?.cancel();

@@ -77,6 +77,8 @@ export type MountMail =
   | { readonly type: 'judged' | 'moved'; readonly judged: ViewedAndJudged; readonly done: () => void }
   /** Other options, or another upstream, which was listed. */
   | { readonly type: 'change'; readonly change: ChangedMount; readonly reply: Waiter }
+  /** The data of a principal is deleted. */
+  | { readonly type: 'forget'; readonly principal: string; readonly reply: Waiter }
   | { readonly type: 'close'; readonly reply: Waiter };
 
 /** A catalogue with the views of owners, and the part of it that may be offered. */
@@ -296,6 +298,8 @@ class MountActor implements Behaviour<MountMail> {
         return mail.done();
       case 'change':
         return this.#change(mail.change, mail.reply);
+      case 'forget':
+        return void this.#relays.forget(mail.principal).then(mail.reply.resolve, mail.reply.reject);
       case 'close':
         return this.#close(mail.reply);
     }

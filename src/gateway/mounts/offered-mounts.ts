@@ -405,6 +405,9 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     };
     bus.on('session.ended', ({ session }) => released(`session/${session}`));
     bus.on('connection.closed', ({ connection }) => released(requestsAddress(connection)));
+    bus.on('principal.forgotten', ({ principal, settling }) => {
+      for (const mount of this.#mounts()) settling.push(mount.forget(principal));
+    });
     const host = this.#options.host();
     // A page has the names of tools: those that its reader may know of.
     host.search.stages.fill('found', (mail, next) => {

@@ -92,6 +92,8 @@ export interface OpenMount extends Mount {
   /** An owner of calls has ended. */
   released(ownerKey: string): void;
   /** Withdraws what it offers. When it resolves, the name is free. */
+  /** Forgets what is read with the grant of a principal. */
+  forget(principal: string): Promise<void>;
   withdraw(): Promise<void>;
   /** Closes after the calls in flight. */
   drain(): Promise<void>;
@@ -297,6 +299,7 @@ export function openMount(
       present.settings = next;
       present.target = to ?? present.target;
     },
+    forget: (principal) => withdrawing ?? ask((reply) => ({ type: 'forget', principal, reply })),
     withdraw() {
       // The log has the error of an actor that crashed.
       withdrawing ??= ask((reply) => ({ type: 'close', reply }))

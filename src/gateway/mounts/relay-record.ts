@@ -50,7 +50,8 @@ export class RelayRecord {
 
   /** @param now milliseconds since 1970. @throws {StoreError} */
   async write(relay: StoredRelay, now: number): Promise<void> {
-    const base = { id: this.#actor, kind: 'server', name: 'relay', principal: '', status: 'live' } as const;
+    const { principal = '' } = relay;
+    const base = { id: this.#actor, kind: 'server', name: 'relay', principal, status: 'live' } as const;
     await this.#store.commit([
       { type: 'actor', actor: { ...base, created: now, expires: now + KEPT_MS } },
       { type: 'snapshot', actor: this.#actor, version: VERSION, data: toText(relay) },

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { MemoryChannel } from '../../../src/client/channels/memory-channel.ts';
 import { openInMemory } from '../../../src/client/in-memory.ts';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
+import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import {
   counting,
   deliversTo,
@@ -568,7 +569,8 @@ test('an event type that an upstream adds is listed after its announcement, and 
   await closeAll(clock, gateway.server, upstream);
 });
 
-test('S-193 each principal with a grant of its own upstream gets only the events of that grant', async () => {
+/** A gateway whose principals have grants of their own at an upstream, which sends each of them its notes. Both read them. */
+async function granted(store: Store) {
   const upstream = createServer({ name: 'up', version: '1.0.0', log() {} });
   const note = upstream.event('note', {
     description: 'A note was taken.',
@@ -580,7 +582,7 @@ test('S-193 each principal with a grant of its own upstream gets only the events
     authenticate: ({ header }) => ({ principal: (header('authorization') ?? '').replace('Bearer ', '') || 'nobody' }),
   });
   await upstream.listen(transport);
-  const server = createServer({ name: 'gateway', version: '1.0.0', log() {} });
+  const server = createServer({ name: 'gateway', version: '1.0.0', store, log() {} });
   const mount = await server.mount('up', String(transport.url), {
     auth: { token: (principal: string | undefined) => principal ?? 'catalogue' },
   });
@@ -593,6 +595,11 @@ test('S-193 each principal with a grant of its own upstream gets only the events
     void client.modern('events/stream', NOTE).catch(() => {});
     await until(() => streamed(client).includes('active'));
   }
+  return { upstream, note, server, ada, bob };
+}
+
+test('S-193 each principal with a grant of its own upstream gets only the events of that grant', async () => {
+  const { upstream, note, server, ada, bob } = await granted(memoryStore());
   await note.emit({ n: 1, to: 'ada' }, { id: 'a' });
   await note.emit({ n: 2, to: 'bob' }, { id: 'b' });
   await until(() => streamed(ada).includes('event a') && streamed(bob).includes('event b'));
@@ -604,5 +611,23 @@ test('S-193 each principal with a grant of its own upstream gets only the events
     ],
   );
   await server.close();
+  await upstream.close();
+});
+
+test('S-170 with a principal, the gateway forgets its position in the events that its grant reads, and reads no more of them', async () => {
+  const store = memoryStore();
+  const { upstream, note, server, ada, bob } = await granted(store);
+  const positions = async () =>
+    (await store.list({ kind: 'server', name: 'relay', limit: 10 })).map((row) => row.principal);
+  assert.equal((await positions()).sort(), ['ada', 'bob']);
+  await server.forget({ principal: 'ada' });
+  assert.equal(await positions(), ['bob']);
+  await note.emit({ n: 1, to: 'ada' }, { id: 'a' });
+  await note.emit({ n: 2, to: 'bob' }, { id: 'b' });
+  await until(() => streamed(bob).includes('event b'));
+  // A gateway that closes stores the positions that have moved.
+  await server.close();
+  assert.equal(await positions(), ['bob']);
+  assert.equal(streamed(ada), ['active']);
   await upstream.close();
 });
