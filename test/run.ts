@@ -5,12 +5,13 @@
 import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import spawn from 'cross-spawn';
+import { LATE_COLLECTION } from '../build/typescript.ts';
 import { compile } from './harness/compiled.ts';
 import { firstSeed } from './harness/scale.ts';
 import { fileTable, folderTable, slowFiles, writeCosts } from './runner/costs.ts';
 import { objections, readHistory, remember } from './runner/flaky.ts';
 import { runInside } from './runner/inside.ts';
-import { type Failure, runJob } from './runner/job.ts';
+import { type Failure, MARK, runJob } from './runner/job.ts';
 import { filesOf, growsWithScale, jobsOf, LANES, root } from './runner/plan.ts';
 import { type Ended, processorSeconds } from './runner/reports.ts';
 import { stopRunPostgres } from './runner/run-postgres.ts';
@@ -28,6 +29,8 @@ const CHECK_LINES = 40;
 const TITLE = '--title=';
 
 async function runAll(given: readonly string[]): Promise<void> {
+  // Tests start the compiler, too.
+  Object.assign(process.env, { ...LATE_COLLECTION, ...process.env });
   const words = given.filter((word) => !word.startsWith(TITLE));
   const title = given.find((word) => word.startsWith(TITLE));
   if (title !== undefined) process.env.TROUPE_TEST_TITLE = title.slice(TITLE.length);
@@ -43,7 +46,8 @@ async function runAll(given: readonly string[]): Promise<void> {
   if (scale === 'full') process.stdout.write(`the simulations begin with seed ${firstSeed('full')}\n`);
   const began = performance.now();
   const check = words.includes('--check') ? runCheck() : undefined;
-  await compile();
+  // A run that a test starts finds all files compiled.
+  if (process.env[MARK] === undefined) await compile();
 
   const ended: Ended[] = [];
   const failures: Failure[] = [];

@@ -39,7 +39,13 @@ function compiled(files: Readonly<Record<string, string>>): string {
       join(folder, 'tsconfig.json'),
       '{ "extends": "../../tsconfig.base.json", "compilerOptions": { "composite": false, "noEmit": true, "declaration": false, "sourceMap": false, "types": ["node"] }, "include": ["*.ts"] }',
     );
-    const { stdout } = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder]);
+    const { stdout } = spawnSync(process.execPath, [
+      join(root, 'node_modules/typescript/bin/tsc'),
+      '--checkers',
+      '1',
+      '-p',
+      folder,
+    ]);
     return String(stdout);
   } finally {
     rmSync(folder, { recursive: true });

@@ -30,6 +30,7 @@ const FILES = [
   'build/docs-list.ts',
   'build/entries.ts',
   'build/page-build.ts',
+  'build/typescript.ts',
 ];
 const OPTIONS = {
   tsconfig: false,
