@@ -1,6 +1,6 @@
 /** The declarations of the sources by name, so that a broken build says which of them it breaks and not where it stands. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
 import type { BrokenBuild } from './broken-build.ts';
 
@@ -16,14 +16,24 @@ interface Part {
 
 export class Declarations {
   readonly #texts = new Map<string, string>();
-  /** By name, and by `FILE: NAME`. Overloads, and the getter and setter of a property, share a name. */
-  readonly #parts = new Map<string, Part[]>();
+  /** The files that have each word: to parse all files would take most of the time. */
+  readonly #having = new Map<string, Set<string>>();
+  /** Of each file that was parsed, by name. Overloads, and the getter and setter of a property, share a name. */
+  readonly #parsed = new Map<string, ReadonlyMap<string, readonly Part[]>>();
 
   /** Reads `src` and `machines` of a copy of the repository. */
   constructor(root: string) {
     for (const folder of ['src', 'machines'])
       for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).sort())
-        if (file.endsWith('.ts')) this.#read(root, join(folder, file));
+        if (file.endsWith('.ts')) {
+          const text = readFileSync(join(root, folder, file), 'utf8');
+          this.#texts.set(join(folder, file), text);
+          for (const word of new Set(text.match(WORD))) {
+            const files = this.#having.get(word);
+            if (files) files.add(join(folder, file));
+            else this.#having.set(word, new Set([join(folder, file)]));
+          }
+        }
   }
 
   /**
@@ -37,7 +47,7 @@ export class Declarations {
     { in: name, find, replace, why }: BrokenBuild,
     parses = true,
   ): { readonly path: string; readonly text: string } {
-    const parts = this.#parts.get(name) ?? [];
+    const parts = this.#partsOf(name);
     const paths = [...new Set(parts.map(({ path }) => path))];
     const [path] = paths;
     if (path === undefined) throw new Error(`"${why}": nothing declares ${name}`);
@@ -57,16 +67,24 @@ export class Declarations {
     return { path, text: changed };
   }
 
-  #read(root: string, path: string): void {
-    const text = readFileSync(join(root, path), 'utf8');
-    this.#texts.set(path, text);
-    for (const statement of parseAst(text, { lang: 'ts' }).body)
+  /** @param name of a declaration, or `FILE: NAME` */
+  #partsOf(name: string): readonly Part[] {
+    const [declaration = '', file = ''] = name.split(': ').reverse();
+    const [first, ...others] = (declaration.match(WORD) ?? []).map((word) => this.#having.get(word));
+    return [...(first ?? [])]
+      .filter((path) => others.every((files) => files?.has(path)) && (file === '' || basename(path) === file))
+      .flatMap((path) => this.#parse(path).get(declaration) ?? []);
+  }
+
+  #parse(path: string): ReadonlyMap<string, readonly Part[]> {
+    const known = this.#parsed.get(path);
+    if (known) return known;
+    const parts = new Map<string, Part[]>();
+    for (const statement of parseAst(this.#texts.get(path) ?? '', { lang: 'ts' }).body)
       for (const [name, { start, end }] of declared(statement))
-        for (const key of [name, `${path.slice(path.lastIndexOf('/') + 1)}: ${name}`]) {
-          const parts = this.#parts.get(key);
-          if (parts) parts.push({ path, start, end });
-          else this.#parts.set(key, [{ path, start, end }]);
-        }
+        parts.set(name, [...(parts.get(name) ?? []), { path, start, end }]);
+    this.#parsed.set(path, parts);
+    return parts;
   }
 }
 
@@ -109,13 +127,16 @@ function namesOf(pattern: { readonly type: string; readonly name?: string }): re
   return properties.flatMap(({ value }) => (value ? namesOf(value) : []));
 }
 
+const WORD = /\w+/g;
+const SPACES: ReadonlySet<string> = new Set(' \t\n\r');
+
 /** Where an expression stands in a part of a file, white space aside. */
 function placesOf(text: string, part: Part, find: string): readonly { readonly start: number; readonly end: number }[] {
   const at: number[] = [];
   let bare = '';
   for (let index = part.start; index < part.end; index++) {
     const character = text[index] ?? '';
-    if (/\s/.test(character)) continue;
+    if (SPACES.has(character)) continue;
     bare += character;
     at.push(index);
   }

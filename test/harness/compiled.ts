@@ -123,6 +123,8 @@ const ENTRIES = new Map(
     join(root, 'dist/lib', `${name}.js`),
   ]),
 );
+/** A module without classes and state: a program may have a copy of it beside that of the library. */
+const FUNCTIONS = compiled('src/core/protocol/json.ts');
 const IMPORT = /^((?:import|export)\b[^"'\n]*? from |import )["'](\.[^"'\n]*)["'];$/gm;
 
 /** Writes each program again with imports of the library, unless it or a file that it imports needs other sources of the package. */
@@ -136,7 +138,7 @@ function writePrograms(outputs: readonly string[]): void {
     reach.set(path, files);
     const text = readFileSync(path, 'utf8');
     // A path that a program computes may lead to another copy of the library.
-    let can = !path.startsWith(join(OUT, 'src')) && !/\bimport\(|dist\/compiled/.test(text);
+    let can = (path === FUNCTIONS || !path.startsWith(join(OUT, 'src'))) && !/\bimport\(|dist\/compiled/.test(text);
     for (const [, , from = ''] of can ? text.matchAll(IMPORT) : []) {
       const imported = resolve(dirname(path), from);
       if (ENTRIES.has(imported)) continue;

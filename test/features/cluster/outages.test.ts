@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { ask, openSession, type Session } from '../../core/http/support.ts';
 import { startable } from '../../harness/compiled.ts';
 import { timeLimit } from '../../harness/door.ts';
-import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { type Databases, Postgres, postgresSuite, sharedPostgres, startPostgres } from '../../harness/postgres.ts';
 import { atScale, SCALE } from '../../harness/scale.ts';
 import { elapse, until } from '../../harness/wait.ts';
 
@@ -29,11 +29,16 @@ const OUTAGE_MS = atScale({ quick: 3_000, full: 3_000, proof: 28_000 });
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-nodes-'));
 const ledger = join(folder, 'ledger');
-let database: Postgres;
+let database: Databases;
+/** The server of this file, for the tests that kill it. */
+function server(): Postgres {
+  if (database instanceof Postgres) return database;
+  throw new Error('expected a server of this file, got that of the run');
+}
 const nodes: Node[] = [];
 test.before(async () => {
-  // No test takes the power of its machine away.
-  database = await startPostgres({ fsync: false });
+  // No test takes the power of its machine away. The tests that kill the server are left to the full run.
+  database = SCALE === 'quick' ? await sharedPostgres() : await startPostgres({ fsync: false });
 });
 test.afterEach(async () => {
   for (const node of nodes.splice(0)) await node.kill();
@@ -163,9 +168,9 @@ testFull(
     const session = await openSession(both[0]?.url ?? '');
     const before = await seats(url);
     assert.is(before.length, 2);
-    await database.kill();
+    await server().kill();
     await elapse(OUTAGE_MS, 'the outage');
-    await database.start();
+    await server().start();
     const from = performance.now();
     await ready(both);
     process.stdout.write(
@@ -214,8 +219,8 @@ testFull(
       const name = `all${n}`;
       sessions.push([session, await (await session.call(1, 'bell_create', { ms: 60_000, name })).text()]);
     }
-    await Promise.all([first.kill(), second.kill(), database.kill()]);
-    await database.start();
+    await Promise.all([first.kill(), second.kill(), server().kill()]);
+    await server().start();
     const again = [await start(url), await start(url)];
     for (const [index, [session, made]] of sessions.entries()) {
       const node = again[index % 2];

@@ -9,7 +9,7 @@ import { isObject } from '../../../src/core/protocol/json.ts';
 import { createServer, sqlite } from '../../../src/index.ts';
 import { connect } from '../../../src/testing/testing.ts';
 import { answerTask, shopOf } from '../../fixtures/code/shop.ts';
-import { compiled } from '../../harness/compiled.ts';
+import { startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-code-'));
@@ -37,7 +37,7 @@ async function killed(number: number, when: 'before' | 'after'): Promise<{ text:
   const [path, log] = [join(folder, `${number}-${when}.db`), join(folder, `${number}-${when}.log`)];
   const program = spawn(
     process.execPath,
-    [ENGINE, compiled('test/fixtures/code/dying.ts'), path, log, String(number), when],
+    [ENGINE, startable('test/fixtures/code/dying.ts'), path, log, String(number), when],
     {
       stdio: ['ignore', 'ignore', 'inherit'],
     },

@@ -65,7 +65,7 @@ for (const [name, make] of Object.entries(STORES)) {
       emitted.map(({ seq }) => seq),
       [1, 2, 1, 1, 3, 2],
     );
-    for (let n = 0; n < 200; n += 1) await note.emit({ n });
+    await Promise.all(Array.from({ length: 200 }, (_, n) => note.emit({ n })));
     assert.is((await note.emit({ n: 9 }, { id: 'b' })).seq, 2);
     const page = await poll(client, 'note', { cursor, maxEvents: 3 });
     assert.equal(page.ids, ['a', 'b', 'c']);
@@ -76,7 +76,7 @@ for (const [name, make] of Object.entries(STORES)) {
     const { server, note, clock } = noted(make(), { retain: { events: 100, ms: 60_000 } });
     const client = await connect(server);
     const { cursor } = await poll(client, 'note');
-    for (let n = 1; n <= 300; n += 1) await note.emit({ n });
+    await Promise.all(Array.from({ length: 300 }, (_, n) => note.emit({ n: n + 1 })));
     const late = await poll(client, 'note', { cursor });
     assert.is(late.truncated, true);
     assert.equal(
@@ -100,7 +100,7 @@ test('R-92: events and cursors outlive the process with a durable store, and wit
   };
   const before = await open(sqlite(path));
   const { cursor } = await poll(before.client, 'note');
-  for (let n = 0; n < 150; n += 1) await before.note.emit({ n }, { id: `e${n}` });
+  await Promise.all(Array.from({ length: 150 }, (_, n) => before.note.emit({ n }, { id: `e${n}` })));
   await before.server.close();
   const after = await open(sqlite(path));
   const page = await poll(after.client, 'note', { cursor });

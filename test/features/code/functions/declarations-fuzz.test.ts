@@ -7,11 +7,10 @@ import { declareParameters, declarePart, declaring } from '../../../../src/featu
 import type { ScriptFunction } from '../../../../src/features/code/functions/function-table.ts';
 import { character } from '../../../harness/character.ts';
 import { suite } from '../../../harness/door.ts';
-import { SCALE } from '../../../harness/scale.ts';
+import { random } from '../../../harness/scale.ts';
 
 const test = suite('declarations of arbitrary schemas');
 
-const RUNS = SCALE === 'quick' ? 200 : 5_000;
 /** Texts that could leave a comment, a literal or a line. */
 const text = fc.oneof(
   fc.constantFrom(
@@ -122,6 +121,6 @@ test('they are valid TypeScript, of bounded length, in which no text of an upstr
         if (part !== undefined) parseAst(part, { lang: 'ts' });
       }
     }),
-    { numRuns: RUNS },
+    { numRuns: random(5_000) },
   );
 });

@@ -16,7 +16,8 @@ const incidents: string[] = [];
 test.before(() => {
   const system = createActorSystem({ clock: systemClock, log: (_, text) => void incidents.push(text) });
   boxes.set('hasty', new Sandboxes({ system, sliceMs: 30 }));
-  boxes.set('patient', new Sandboxes({ system, sliceMs: 1_000 }));
+  // A fourth of the usual memory is full in a fourth of the time.
+  boxes.set('patient', new Sandboxes({ system, sliceMs: 1_000, memoryBytes: 8_388_608 }));
 });
 test.after(() => {
   for (const each of boxes.values()) each.end();
