@@ -4,6 +4,7 @@ import { createServer } from 'troupe';
 import { type ConnectOptions, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
+import type { Timer } from '../../src/core/kernel/clock.ts';
 import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { until } from '../harness/wait.ts';
@@ -180,34 +181,50 @@ for (const [what, status, expected] of [
       },
     ));
 
+/** A clock that notes the timers that start. */
+class NotingClock extends SimulatedClock {
+  /** The delays of the timers, in milliseconds. */
+  readonly delays: number[] = [];
+
+  override after(ms: number, callback: () => void): Timer {
+    this.delays.push(ms);
+    return super.after(ms, callback);
+  }
+}
+
 test('a stream of a session that the server closes at once, each time, opens more and more rarely', async () => {
-  const clock = new SimulatedClock();
-  let opened = 0;
-  const stream = (text: string) => async (): Promise<number> => {
-    opened = 0;
+  /** The delays before each further attempt. */
+  const delaysOf = async (text: string): Promise<number[]> => {
+    const clock = new NotingClock();
+    let opened = 0;
+    let before = 0;
+    const delays: number[] = [];
     await using(
       ({ method }) => {
         if (method !== 'GET') return undefined;
         opened += 1;
+        before = clock.delays.length;
         return events(text.replace('ID', String(opened)));
       },
       async () => {
-        for (let second = 0; second < 120; second += 1) {
-          const before = opened;
-          await clock.advance(1_000);
-          // The response of an attempt that was made arrives before the next second.
-          if (opened === before) await new Promise((resolve) => setImmediate(resolve));
+        for (let attempt = 1; attempt <= 12; attempt += 1) {
+          await until(() => opened === attempt, `attempt ${attempt}`);
+          await until(() => clock.delays.length > before, 'the end of the stream');
+          const delay = clock.delays[before] ?? 0;
+          delays.push(delay);
+          await clock.advance(delay);
         }
       },
       { clock },
     );
-    return opened;
+    return delays;
   };
-  const idle = await stream('id: 1\ndata:\n\n')();
-  assert.ok(idle > 3 && idle < 12, `opened ${idle} times`);
+  const idle = await delaysOf('id: 1\ndata:\n\n');
+  assert.is(idle[0], 1_000);
+  assert.ok((idle.at(-1) ?? 0) >= 15_000, idle.join());
   // A server that lets its client poll sends another id each time.
-  const polled = await stream('id: ID\ndata:\n\n')();
-  assert.ok(polled > 40, `opened ${polled} times`);
+  const polled = await delaysOf('id: ID\ndata:\n\n');
+  assert.ok(Math.max(...polled) <= 2_000, polled.join());
 });
 
 test('heartbeats that are no messages fail no call, and fill no log', async () => {
