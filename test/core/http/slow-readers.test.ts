@@ -201,13 +201,14 @@ for (const [how, every] of [
   test(`R-09: ${PROGRESS} progress notifications of a handler that ${how}: its client gets the last, and the result`, () =>
     serving(
       async (stage) => {
-        const raw = await Raw.open(stage.url);
-        raw.keep = 4_000;
         const delay = monitorEventLoopDelay({ resolution: 5 });
         delay.enable();
         for (let nth = 0; nth < 100; nth += 1) await answered(await call(stage.url, 'echo', { text: 'x' }));
         const idle = delay.percentile(99) / 1e6;
         delay.reset();
+        // A connection without a request is closed after some seconds.
+        const raw = await Raw.open(stage.url);
+        raw.keep = 4_000;
         const before = process.memoryUsage().rss;
         raw.write(rawCall('race', { to: PROGRESS, every }));
         await raw.until('the result', (text) => text.includes(`raced to ${PROGRESS}`));
