@@ -603,7 +603,7 @@ for (let blocked = 0; blocked < ${ms}; blocked += 10) Atomics.wait(cell, 0, 0, 1
     const tree = new Tree({ [SERVER]: slow, [WORD]: plainWord('one') });
     const cli = new Cli(['run', SERVER, '--no-supervisor'], { cwd: tree.path });
     await cli.initialize();
-    assert.match(cli.err, /while the program loads/);
+    await cli.said('while the program loads');
     assert.is(await cli.call('say'), 'one');
     assert.is(await cli.end(), 0);
   });

@@ -103,7 +103,7 @@ test.full('a directory is served with all its modules, and failed modules are na
   const cli = open(tree, 'tools');
   assert.equal((await cli.initialize()).serverInfo, { name: 'tools', version: '0.0.0' });
   assert.equal(await cli.list('tools'), ['a', 'b', 'c']);
-  assert.match(cli.err, /troupe warning: tools\/broken\.ts: .*broken\.ts:1:16/);
+  await cli.until(() => /troupe warning: tools\/broken\.ts: .*broken\.ts:1:16/.test(cli.err), 'the warning');
   assert.is(await cli.end(), 0);
 });
 
