@@ -7,6 +7,14 @@ interface Message {
   readonly error?: unknown;
 }
 
+/** A warning of the watchdog. On a busy machine, code that loads takes as long as code that blocks. */
+const STALL = /^.*the event loop has been blocked for .*\n(?: +at .*\n)*/gm;
+
+/** The stderr of a command without the warnings that a busy machine adds. */
+export function withoutStalls(err: string): string {
+  return err.replace(STALL, '');
+}
+
 export abstract class Agent {
   /** The text on stdout. */
   out = '';

@@ -35,8 +35,9 @@ import { type Reachable, reachable } from '../client/fixture.ts';
 import { protectedServer } from '../client/protected-server.ts';
 import { suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
+import { withoutStalls } from './agent.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
-import { troupe as command, Running } from './in-process.ts';
+import { troupe as command, type Ran, Running } from './in-process.ts';
 
 const test = suite('troupe call: signatures, arguments and questions');
 const BUILT = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
@@ -380,6 +381,7 @@ built.after(async () => {
 });
 
 const troupe = (...args: readonly string[]) => command(args);
+const quiet = (ran: Ran): Ran => ({ ...ran, err: withoutStalls(ran.err) });
 
 function url(): string {
   return fixture?.url ?? '';
@@ -577,14 +579,14 @@ await server.listen(stdio());`,
   );
   const env = { ...process.env, CALL_TEST: 'inherited' };
   const ran = await command(['call', 'env', '--', process.execPath, file], { env });
-  assert.equal(ran, { code: 0, out: 'inherited\n', err: '' });
+  assert.equal(quiet(ran), { code: 0, out: 'inherited\n', err: '' });
   const failed = await command(['call', file, 'fail'], { env });
   assert.equal([failed.code, failed.out], [1, '']);
   // The result and the lines of the server come on two pipes.
   assert.match(failed.err, /^to the log$/m);
   assert.match(failed.err, /^troupe error: incident [\w-]+ in tool "fail": Error: no database$/m);
   if (SCALE === 'quick') return;
-  assert.equal(await command(['call', file, 'env'], { env }), { code: 0, out: 'inherited\n', err: '' });
+  assert.equal(quiet(await command(['call', file, 'env'], { env })), { code: 0, out: 'inherited\n', err: '' });
 });
 
 built('a program that fails to start is started once, and its reason is printed once', async () => {
@@ -717,8 +719,8 @@ export default server;`,
 };
 
 built('two calls of FILE with --data, one after the other, see one state', async () => {
-  assert.equal(await withState('borrow', '--data', 'state'), { code: 0, out: 'lent\n', err: '' });
-  assert.equal(await withState('give_back', '--data', 'state'), { code: 0, out: 'dune\n', err: '' });
+  assert.equal(quiet(await withState('borrow', '--data', 'state')), { code: 0, out: 'lent\n', err: '' });
+  assert.equal(quiet(await withState('give_back', '--data', 'state')), { code: 0, out: 'dune\n', err: '' });
 });
 
 built.full('a call of FILE with --data says that another process has the store open', async () => {

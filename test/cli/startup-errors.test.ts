@@ -8,6 +8,7 @@ import { OWN } from '../../src/core/kernel/package-files.ts';
 import { Tree } from '../features/discovery/tree.ts';
 import { fullOnly, suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
+import { withoutStalls } from './agent.ts';
 import { Cli, TROUPE } from './cli.ts';
 
 fullOnly('starts a program for each error; the quick test of errors at a start is options.test.ts');
@@ -64,7 +65,7 @@ for (const [title, { args, says, code }] of Object.entries(COMMANDS)) {
       const cli = new Cli([...args, file], { cwd: path });
       if (code === 0) await cli.said('waiting for a change');
       assert.is(await cli.end(), code, file);
-      const lines = cli.err.trim().split('\n');
+      const lines = withoutStalls(cli.err).trim().split('\n');
       const found = lines.filter((each) => each.includes(says));
       assert.is(found.length, 1, cli.err);
       assert.match(found[0] ?? '', line);
@@ -110,8 +111,8 @@ for (const args of [['run'], ['run', '--no-supervisor'], ['serve', '--socket', '
     for (const [target, code, line] of isWhole ? NOTHING : NOTHING.slice(-2)) {
       const cli = new Cli([...args, target], { cwd: path });
       assert.is(await cli.exit, code, target);
-      assert.match(cli.err, /^[^\n]+\n$/);
-      assert.match(cli.err.trimEnd(), line);
+      assert.match(withoutStalls(cli.err), /^[^\n]+\n$/);
+      assert.match(withoutStalls(cli.err).trimEnd(), line);
     }
   });
 
@@ -125,7 +126,7 @@ await server.listen(http({ port: 0 }), http({ port: 0 }));
   });
   const cli = new Cli(['serve', 'server.mjs', '--http', '0'], { cwd: path });
   assert.is(await cli.exit, 2);
-  assert.match(cli.err, /^[^\n]+\n$/);
+  assert.match(withoutStalls(cli.err), /^[^\n]+\n$/);
 });
 
 /** A port that is in use, while a body runs. */
@@ -157,7 +158,7 @@ ${listen}(http({ port: ${port} }));
         if (code !== 0) assert.is(await cli.exit, code);
         cli.process.kill('SIGKILL');
         await cli.exit;
-        assert.not.match(cli.err, /^\s+at |Uncaught|incident/m);
+        assert.not.match(withoutStalls(cli.err), /^\s+at |Uncaught|incident/m);
       }
     }
   }));
@@ -169,7 +170,7 @@ test('a system error is reported in one line', async () => {
   chmodSync(tree.at('closed'), 0o500);
   const cli = new Cli(['serve', 'server.ts', '--socket', 'closed/s.sock', '--data', 'closed/data'], { cwd: tree.path });
   assert.is(await cli.exit, 2);
-  assert.match(cli.err, /^troupe serve: --data: .*EACCES.* \(see troupe serve --help\)\n$/);
+  assert.match(withoutStalls(cli.err), /^troupe serve: --data: .*EACCES.* \(see troupe serve --help\)\n$/);
 });
 
 test('a directory that its file system refuses to create is reported in one line, not waited for', async () => {
@@ -179,7 +180,7 @@ test('a directory that its file system refuses to create is reported in one line
     const [name, ...options] = command.split(' ');
     const cli = new Cli([name ?? '', 'server.ts', ...options, '--data', '/proc/troupe/data'], { cwd: tree.path });
     assert.is(await cli.exit, 2);
-    assert.match(cli.err, new RegExp(`^troupe ${name}: --data: .*cannot create /proc/troupe: ENOENT`));
+    assert.match(withoutStalls(cli.err), new RegExp(`^troupe ${name}: --data: .*cannot create /proc/troupe: ENOENT`));
   }
 });
 
@@ -192,7 +193,7 @@ test('attach prints in one line why its server fails to start', async () => {
     cli.err.trim().split('\n').at(-1) ?? '',
     /^troupe attach: .*no config in here \(at .*throws\.ts:1:\d+\)/,
   );
-  assert.not.match(cli.err, /^\s+at /m);
+  assert.not.match(withoutStalls(cli.err), /^\s+at /m);
 });
 
 for (const [name, entry, expected] of [

@@ -1,5 +1,7 @@
 /** The steps of a page: the files that its reader writes, and the commands that its reader types with the output that follows. */
 
+import { withoutStalls } from '../../cli/agent.ts';
+
 /** A fence with a file name, as in "```ts server.ts". */
 export interface FileStep {
   readonly kind: 'file';
@@ -37,9 +39,6 @@ export function stepsOf(page: string): readonly Step[] {
 /** A handle as the page shows it. Each run has another one. */
 const HANDLE = /\b[\w-]{24}(?![\w-])/g;
 
-/** The warning of the watchdog: on a busy machine, code that loads may take as long as code that blocks. */
-const BLOCKED = /^.*the event loop has been blocked for .*\n(?: +at .*\n)*/gm;
-
 /** The values of this run that stand where the page shows an example. */
 export class Examples {
   readonly #values = new Map<string, string>();
@@ -72,7 +71,7 @@ export class Examples {
         return `(?<example${index}>[\\w-]{24})`;
       })
       .join('');
-    const found = new RegExp(`^${pattern}$`, 'm').exec(output.replace(BLOCKED, ''));
+    const found = new RegExp(`^${pattern}$`, 'm').exec(withoutStalls(output));
     for (const [index, name] of names.entries()) {
       const value = found?.groups?.[`example${index}`];
       if (value !== undefined) this.set(name, value);
