@@ -52,7 +52,7 @@ async function runAll(given: readonly string[]): Promise<void> {
   const ended: Ended[] = [];
   const failures: Failure[] = [];
   // A few named files are quickest side by side; a whole run is quickest with few processes.
-  const queue = jobsOf(files, slowFiles(), all || named.length > 2 * LANES);
+  const queue = jobsOf(files, slowFiles(scale !== 'quick'), all || named.length > 2 * LANES);
   const lane = async (): Promise<void> => {
     for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
       const result = await runJob(job);
@@ -75,7 +75,7 @@ async function runAll(given: readonly string[]): Promise<void> {
   if (timed) process.stdout.write(fileTable(ended));
   if (all || timed) process.stdout.write(folderTable(ended));
   // The table has the costs of the time before.
-  if (timed && all && scale === 'quick') writeCosts(ended);
+  if (timed && all && scale !== 'proof') writeCosts(ended, scale === 'full');
   if (faults.length > 0) wrong.push('npm run check');
   if (wrong.length > 0) process.stdout.write(`\nnot green: ${wrong.join(', ')}\n`);
   for (const fault of faults) process.stdout.write(`check: ${fault}\n`);

@@ -20,13 +20,16 @@ interface FolderCosts {
 
 interface Costs {
   readonly folders: Readonly<Record<string, FolderCosts>>;
-  /** Seconds of each slow file: their order decides which file starts first. */
+  /** Seconds of each slow file of a quick run: their order decides which file starts first. */
   readonly slow: Readonly<Record<string, number>>;
+  /** The same for a full run. */
+  readonly slowFull: Readonly<Record<string, number>>;
 }
 
-/** Seconds of the slow files when they were last timed. */
-export function slowFiles(): Map<string, number> {
-  return new Map(Object.entries(readCosts()?.slow ?? {}));
+/** Seconds of the slow files when they were last timed. @param full of a full run */
+export function slowFiles(full: boolean): Map<string, number> {
+  const { slow, slowFull } = readCosts() ?? {};
+  return new Map(Object.entries({ ...slow, ...(full && slowFull) }));
 }
 
 function readCosts(): Costs | undefined {
@@ -38,7 +41,7 @@ function folderOf(file: string): string {
   return relative(root, file).split('/').slice(1, -1)[0] ?? '.';
 }
 
-function costsOf(ended: readonly Ended[]): Costs {
+function foldersOf(ended: readonly Ended[]): Costs['folders'] {
   const folders: Record<string, FolderCosts> = {};
   for (const { file, totals, seconds, processor, loading, children } of ended) {
     const folder = folderOf(file);
@@ -52,11 +55,15 @@ function costsOf(ended: readonly Ended[]): Costs {
       children: sum.children + children,
     };
   }
+  return folders;
+}
+
+function slowOf(ended: readonly Ended[]): Costs['slow'] {
   const slow = ended
     .filter(({ seconds }) => seconds >= SLOW_S)
     .map(({ file, seconds }) => [relative(root, file), Math.round(seconds)] as const)
     .sort(([a], [b]) => a.localeCompare(b));
-  return { folders, slow: Object.fromEntries(slow) };
+  return Object.fromEntries(slow);
 }
 
 /**
@@ -65,7 +72,7 @@ function costsOf(ended: readonly Ended[]): Costs {
  */
 export function folderTable(ended: readonly Ended[]): string {
   const before = readCosts()?.folders ?? {};
-  const rows = Object.entries(costsOf(ended).folders).sort(([, a], [, b]) => b.processor - a.processor);
+  const rows = Object.entries(foldersOf(ended)).sort(([, a], [, b]) => b.processor - a.processor);
   const lines = rows.map(([folder, { files, tests, seconds, processor, loading, children }]) => {
     const last = before[folder]?.processor;
     const known = [files, tests, seconds, processor, loading, children].map((value, at) =>
@@ -89,20 +96,23 @@ export function fileTable(ended: readonly Ended[]): string {
   return ['\n   seconds processor   loading  children', ...lines, ''].join('\n');
 }
 
-/** Writes the costs of a run of all quick tests. */
-export function writeCosts(ended: readonly Ended[]): void {
-  const { folders, slow } = costsOf(ended);
-  const rounded = Object.entries(folders)
-    .sort(([a], [b]) => a.localeCompare(b))
-    .map(([folder, { files, tests, ...costs }]) => [
-      folder,
-      {
-        files,
-        tests,
-        ...Object.fromEntries(Object.entries(costs).map(([name, value]) => [name, Math.round(value)])),
-      },
-    ]);
-  writeFileSync(FILE, `${JSON.stringify({ folders: Object.fromEntries(rounded), slow }, undefined, 2)}\n`);
+/** Writes the costs of a run of all files: the folders of a quick one, and the slow files. */
+export function writeCosts(ended: readonly Ended[], full: boolean): void {
+  const { folders = {}, slow = {}, slowFull = {} } = readCosts() ?? {};
+  const costs: Costs = full
+    ? { folders, slow, slowFull: { ...slowFull, ...slowOf(ended) } }
+    : { folders: rounded(foldersOf(ended)), slow: slowOf(ended), slowFull };
+  writeFileSync(FILE, `${JSON.stringify(costs, undefined, 2)}\n`);
+}
+
+function rounded(folders: Costs['folders']): Costs['folders'] {
+  const rows = Object.entries(folders).sort(([a], [b]) => a.localeCompare(b));
+  const whole = (costs: FolderCosts): FolderCosts => ({
+    ...{ files: costs.files, tests: costs.tests, seconds: Math.round(costs.seconds) },
+    ...{ processor: Math.round(costs.processor), loading: Math.round(costs.loading) },
+    children: Math.round(costs.children),
+  });
+  return Object.fromEntries(rows.map(([name, costs]) => [name, whole(costs)]));
 }
 
 function number(value: number, width: number): string {
