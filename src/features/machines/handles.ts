@@ -299,7 +299,8 @@ export class Handles implements OwnInstances {
     caller: Caller,
     options: SendOptions = {},
   ): Promise<HandleView> {
-    return viewIn(await this.keyed(name, key, { type: 'event', event }, caller, options));
+    const { create } = options;
+    return viewIn(await this.keyed(name, key, { type: 'event', event, create }, caller, options));
   }
 
   /** Says once for each definition that a client which has not signed in gets less than its author asks for. */

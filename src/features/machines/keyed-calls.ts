@@ -6,7 +6,13 @@ import type { Caller } from './machine-definition.ts';
 
 /** An operation on the instance of a key. */
 export type KeyedOperation =
-  | { readonly type: 'event'; readonly event: HandleEvent; readonly message?: Omit<TakenMessage, 'writes'> | undefined }
+  | {
+      readonly type: 'event';
+      readonly event: HandleEvent;
+      readonly message?: Omit<TakenMessage, 'writes'> | undefined;
+      /** `false`: it creates no instance. */
+      readonly create?: boolean | undefined;
+    }
   | { readonly type: 'create'; readonly input: JsonObject }
   | { readonly type: 'get' | 'end' | 'look' }
   /** Answers open questions in a view, by their ids. */

@@ -8,7 +8,7 @@ import type { Limits } from '../../core/kernel/limits.ts';
 import { NodeCallError, type NodeCalls } from '../../core/messages/node-calls.ts';
 import { cellIn } from '../../core/protocol/cell.ts';
 import { describe, type JsonObject, messageOf } from '../../core/protocol/json.ts';
-import { ANONYMOUS } from '../../core/protocol/principals.ts';
+import { ANONYMOUS, PROGRAM } from '../../core/protocol/principals.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { HandleDirectory } from './directory.ts';
 import { refusalOf } from './event-acceptance.ts';
@@ -53,7 +53,7 @@ export interface OwnInstances {
 }
 
 interface KeyedInstancesOptions {
-  readonly system: Pick<ActorSystem, 'incident'>;
+  readonly system: Pick<ActorSystem, 'incident' | 'log'>;
   readonly limits: Limits;
   readonly store: Pick<Store, 'isDamaged'>;
   readonly directory: HandleDirectory;
@@ -68,11 +68,15 @@ interface KeyedInstancesOptions {
 
 /** The name of the service between nodes. */
 const SERVICE = 'machines';
+/** A principal that no instance knows. */
+const STRANGER = 'a principal that no instance knows';
 /** Number of attempts for a call whose cell moves. */
 const TRIES = 5;
 
 export class KeyedInstances {
   readonly #options: KeyedInstancesOptions;
+  /** The machines of which the log has warned. */
+  readonly #warned = new Set<string>();
 
   constructor(options: KeyedInstancesOptions) {
     this.#options = options;
@@ -225,13 +229,18 @@ export class KeyedInstances {
     const next = rule === true ? nextEvents(snapshot, kind.events, role) : { accepts: [] };
     if (operation.type === 'get' || operation.type === 'look') return absent(kind, key, next, operation.type);
     if (operation.type !== 'event' && operation.type !== 'create') throw unknownKey(name);
-    if (rule !== true) throw new HandleError('refused', `there is no "${name}" with this key.`, { tools: ['create'] });
+    const isOnlyForOne = operation.type === 'event' && operation.create === false;
+    if (rule !== true || isOnlyForOne)
+      throw new HandleError(isOnlyForOne ? 'unknown' : 'refused', `there is no "${name}" with this key.`, {
+        tools: ['create'],
+      });
     if (operation.type === 'event') {
       const { event } = operation;
       if (!includes(role, event.type)) throw notInRole(event.type, next);
       const why = refusalOf(snapshot, eventFor(kind, event, caller));
       if (why !== undefined) throw new HandleError('refused', why, { next });
     }
+    if (caller.isProgram) this.#warnOfMember(kind, key, snapshot);
     // The new instance recognizes what the earlier one has taken.
     const inbox = ended && (await own.inboxOf(ended));
     if (ended && directory.entry(ended.id) !== ended) return this.#run(kind, key, operation, caller, reply);
@@ -244,6 +253,28 @@ export class KeyedInstances {
     answer.catch(() => {});
     await created;
     return answer;
+  }
+
+  /** Says once for each machine that the program has become a member of an instance that it creates: no client has its role. */
+  #warnOfMember(kind: KeyedMachine, key: string, { context }: AnyMachineSnapshot): void {
+    const { roles } = kind.keyed;
+    if (!roles || this.#warned.has(kind.name)) return;
+    const roleFor = (principal: string): unknown => {
+      try {
+        return roles.of({ auth: undefined, principal, key, context });
+      } catch {
+        // It reads the sign-in, which neither has.
+        return undefined;
+      }
+    };
+    const role = roleFor(PROGRAM);
+    if (typeof role !== 'string' || roleFor(STRANGER) === role) return;
+    this.#warned.add(kind.name);
+    this.#options.system.log(
+      'warning',
+      `machine "${kind.name}": the program created an instance, and roles.of gives the principal "${PROGRAM}" the role ${JSON.stringify(role)} in it, which no client can have. Give the role to no creator, or to members that the event names; send with { create: false } if the event is for an instance that exists`,
+      { event: 'program' },
+    );
   }
 
   /** @returns `unknown` for a caller who may not create, and so may not know that there is no instance */

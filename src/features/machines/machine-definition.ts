@@ -95,6 +95,8 @@ export interface Migrated {
 export interface SendOptions {
   /** A name for the call. A repeated call with the same key is not run again; it receives the answer of the first. */
   readonly idempotencyKey?: string | undefined;
+  /** `false`: an event for a key without an instance is rejected. Default: it creates the instance. */
+  readonly create?: boolean | undefined;
 }
 
 export interface HandlePage {

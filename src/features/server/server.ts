@@ -463,6 +463,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
    * role, and may send every event of the chart. See docs/keys.md.
    *
    * @param key of a machine that is keyed by principal, the principal
+   * @param options.create `false`: an event for a key without an instance is rejected with the reason `unknown`
    * @param options.idempotencyKey the event of a repeated call is not sent again. Without one, an error of the reason `storage` may
    *   mean that the event has arrived
    * @returns the instance after the event, once that is durable

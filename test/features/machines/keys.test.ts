@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
+import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { actorId } from '../../../src/features/machines/handle-record.ts';
 import { canonicalKey, handleOfKey, problemOfKey } from '../../../src/features/machines/keys.ts';
 import { createServer } from '../../../src/index.ts';
@@ -117,6 +118,42 @@ test('a caller without a role cannot distinguish an instance from none, and a ro
   assert.match(JSON.stringify(refused.content), 'your role does not include it');
   await ada.call('room_drop', { room: 'lobby', who: 'bob' });
   assert.ok((await bob.call('room_get', { room: 'lobby' })).isError);
+  await server.close();
+});
+
+test('an event that creates nothing is rejected for a key without an instance, and for one whose instance has ended', async () => {
+  const server = rooms();
+  const tidy = () => server.send('room', 'lobby', { type: 'tidy' }, { create: false });
+  const isUnknown = await tidy().catch((error: unknown) => error);
+  assert.match(String(isUnknown), 'there is no "room" with this key');
+  assert.is(isUnknown instanceof HandleError && isUnknown.reason, 'unknown');
+  const ada = await connect(server, { auth: { principal: 'ada' } });
+  assert.not.ok((await ada.call('room_say', { room: 'lobby', text: 'mine' })).isError);
+  assert.equal((await tidy()).view, { said: [], members: { ada: 'host' } });
+  await ada.call('room_close', { room: 'lobby' });
+  assert.match(String(await tidy().catch((error: unknown) => error)), 'there is no "room" with this key');
+  await server.close();
+});
+
+test('the log warns once of an instance whose only member is the program', async () => {
+  const { server, logged } = loggedServer({ name: 'rooms' });
+  const more = { key: { argument: 'room' }, events: { say: z.object({ text: z.string() }) } } as const;
+  const warnings = () => logged.filter((line) => line.includes('which no client can have'));
+  server.machine('open', room, { ...more, roles: { of: () => 'guest', guest: { events: ['say'] } } });
+  server.machine('signed', room, {
+    ...more,
+    roles: { of: ({ auth }) => auth?.scopes[0] ?? auth?.principal.at(0), guest: { events: ['say'] } },
+  });
+  server.machine('room', room, {
+    ...more,
+    roles: { of: ({ principal, context }) => context.members[principal], host: { events: '*' } },
+  });
+  await server.send('open', 'lobby', { type: 'tidy' });
+  await server.send('signed', 'lobby', { type: 'tidy' });
+  assert.equal(warnings(), []);
+  for (const key of ['lobby', 'hall']) await server.send('room', key, { type: 'tidy' });
+  assert.is(warnings().length, 1);
+  assert.match(warnings()[0] ?? '', /machine "room": the program created an instance/);
   await server.close();
 });
 
