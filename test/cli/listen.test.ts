@@ -65,7 +65,7 @@ test('lists the types without EVENT, and rejects what it cannot listen to', asyn
   assert.equal(await troupe(['listen', transport.url]), { code: 0, out: 'note  A note was taken.\n', err: '' });
   for (const [args, code, words] of [
     [[transport.url, 'nte'], 2, 'unknown event nte (did you mean note?)'],
-    [[transport.url, 'note', 'm=1'], 2, 'troupe listen: note: unknown key m'],
+    [[transport.url, 'note', 'm=1'], 2, '. The event is note('],
     [[transport.url, 'note', '--via', 'hook'], 2, '--via: expected stream or poll, got hook'],
     [[transport.url, '--exec', 'true'], 2, '--since and --exec need EVENT'],
     [['http://127.0.0.1:9/mcp', 'note'], 3, '127.0.0.1'],

@@ -55,6 +55,7 @@ export function toolArguments(
   words: readonly Word[],
   base: JsonObject = {},
   what = `troupe call: ${tool.name}`,
+  kind: 'tool' | 'event' = 'tool',
 ): JsonObject {
   const { inputSchema } = tool;
   const keys = byKey(words);
@@ -75,11 +76,11 @@ export function toolArguments(
       object !== undefined && object !== unknown && any.members.has(object)
         ? `. Pass an object as JSON: ${object}:='{…}'`
         : suggestion(unknown, [...any.members.keys()]);
-    throw new UsageError(`${what}: unknown key ${unknown}${hint}. The tool is ${oneLine(signatureOf(tool))}`);
+    throw new UsageError(`${what}: unknown key ${unknown}${hint}. The ${kind} is ${oneLine(signatureOf(tool))}`);
   }
   if (problem !== undefined) throw new UsageError(`${what}: ${problem.key}: ${problem.text}`);
   if (missing.length > 0)
-    throw new UsageError(`${what}: missing ${missing.join(', ')}. The tool is ${oneLine(signatureOf(tool))}`);
+    throw new UsageError(`${what}: missing ${missing.join(', ')}. The ${kind} is ${oneLine(signatureOf(tool))}`);
   return args;
 }
 

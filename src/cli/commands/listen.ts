@@ -91,7 +91,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
         const known = names.length === 0 ? '. The server has no events' : `. It has ${names.join(', ')}`;
         throw new UsageError(`troupe listen: unknown event ${name}${suggestion(name, names) || known}`);
       }
-      const events = client.events(name, toolArguments(type, given, {}, `troupe listen: ${name}`), {
+      const events = client.events(name, toolArguments(type, given, {}, `troupe listen: ${name}`, 'event'), {
         ...{ since, via: via ?? 'auto' },
       });
       interrupt.cancellable = true;

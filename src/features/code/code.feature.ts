@@ -35,6 +35,10 @@ export const code: Feature<CodeTools> = {
       started() {
         serves = true;
         mode.created?.started();
+        if (core.options.code !== undefined && !mode.created)
+          core.system.log('warning', "the option code has no effect: no mount of this server has expose: 'code'", {
+            event: 'program',
+          });
       },
       facts: () => (mode.created ? { 'runs of scripts': mode.created.size } : {}),
       finish: async (reason) => mode.created?.stop(reason),
