@@ -8,7 +8,6 @@ import type { RouteAnswers } from './mcp-routes.ts';
 
 /** A request to a webhook, whose sender is not known. */
 export interface WebhookPost {
-  readonly method: 'POST' | 'GET';
   readonly path: string;
   /** Without its "?". */
   readonly query: string;
@@ -44,7 +43,6 @@ declare module '../transports/transport.ts' {
 }
 
 interface WebhookPlace {
-  readonly method: WebhookPost['method'];
   readonly path: string;
   readonly query: string;
   readonly host: TransportHost;
@@ -54,7 +52,7 @@ interface WebhookPlace {
 export function receiveWebhook(
   request: HttpRequest,
   webhook: WebhookRoute,
-  { method, path, query, host }: WebhookPlace,
+  { path, query, host }: WebhookPlace,
   answers: RouteAnswers,
 ): void {
   const refuse = (status: number, message: string): void =>
@@ -88,7 +86,7 @@ export function receiveWebhook(
     const { remoteAddress } = request;
     const values = (name: string): readonly string[] => request.values(name.toLowerCase());
     void webhook
-      .receive({ method, path, query, remoteAddress, values, body: read.bytes ?? new Uint8Array() })
+      .receive({ path, query, remoteAddress, values, body: read.bytes ?? new Uint8Array() })
       .then(({ status, text, headers }) => {
         if (request.response.gone) return;
         const type = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' };

@@ -6,6 +6,7 @@ import {
   findsExpected,
   gone,
   inOrder,
+  inOrderOfDates,
   isChange,
   type JournalEvent,
   type ListQuery,
@@ -19,6 +20,7 @@ import {
   type StoreQuery,
   type StreamRow,
   type TimerRow,
+  type TimersQuery,
   type Write,
   writesOf,
 } from './store.ts';
@@ -85,7 +87,7 @@ class MemoryStore extends Store {
       case 'reply':
         return { type: 'reply', value: this.#actors.get(query.actor)?.replies.get(query.request)?.data };
       case 'timers':
-        return { type: 'timers', value: this.#timers(query.until, query.limit, query.cells) };
+        return { type: 'timers', value: this.#timers(query) };
       case 'letters':
         return { type: 'letters', value: this.#letters.slice(-query.limit) };
       case 'sweep':
@@ -214,12 +216,15 @@ class MemoryStore extends Store {
     return rows;
   }
 
-  #timers(until: number, limit: number, cells: readonly number[] | undefined): readonly TimerRow[] {
+  #timers({ until, limit, after, cells, prefix = '' }: TimersQuery): readonly TimerRow[] {
     const due: TimerRow[] = [];
     const isAsked = ofCells(cells);
     for (const { timers } of this.#actors.values())
-      for (const timer of timers.values()) if (timer.due <= until && isAsked(timer.actor)) due.push(timer);
-    return due.sort((a, b) => a.due - b.due).slice(0, limit);
+      for (const timer of timers.values()) {
+        if (timer.due > until || (after && inOrderOfDates(timer, after) <= 0)) continue;
+        if (timer.actor.startsWith(prefix) && isAsked(timer.actor)) due.push(timer);
+      }
+    return due.sort(inOrderOfDates).slice(0, limit);
   }
 
   #sweep(now: number): number {

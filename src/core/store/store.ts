@@ -90,6 +90,19 @@ export interface TimerRow {
   readonly data: string;
 }
 
+/** A place in the order of timers: by their dates, then by their actors, then by their names. */
+export type TimerPlace = Pick<TimerRow, 'due' | 'actor' | 'timer'>;
+
+/** The timers that a query reads: all by default. */
+export interface TimerChoice {
+  /** The last timer of the previous page. */
+  readonly after?: TimerPlace | undefined;
+  /** The cells of their actors. */
+  readonly cells?: readonly number[] | undefined;
+  /** The beginning of the ids of their actors. All timers of such actors are few: the store may read all of them. */
+  readonly prefix?: string | undefined;
+}
+
 /** A message that crashed its actor twice and is never processed again. */
 export interface DeadLetter {
   readonly actor: string;
@@ -193,12 +206,8 @@ interface StoreParameters {
   /** The first and last event of each stream of an actor that has events. */
   readonly streams: { readonly actor: string };
   readonly reply: { readonly actor: string; readonly request: string };
-  /**
-   * Timers that are due by then (milliseconds since 1970), the earliest first.
-   *
-   * `cells`: of their actors; all actors if undefined.
-   */
-  readonly timers: { readonly until: number; readonly limit: number; readonly cells: readonly number[] | undefined };
+  /** Timers that are due by then (milliseconds since 1970), in the order of {@link TimerPlace}. */
+  readonly timers: { readonly until: number; readonly limit: number } & TimerChoice;
   readonly letters: { readonly limit: number };
   /** Deletes expired actors and replies, and data beyond the limits. */
   readonly sweep: { readonly now: number };
@@ -224,6 +233,9 @@ interface StoreValues {
 }
 
 export type QueryType = keyof StoreParameters;
+
+/** A query for timers. */
+export type TimersQuery = StoreParameters['timers'];
 
 /** A question to the store, or a change of it. */
 export type StoreQuery = { [K in QueryType]: { readonly type: K } & StoreParameters[K] }[QueryType];
@@ -330,8 +342,8 @@ export abstract class Store {
     return this.#valueOf({ type: 'reply', actor, request });
   }
 
-  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
-    return this.#valueOf({ type: 'timers', until, limit, cells });
+  timers(until: number, limit: number, choice: TimerChoice = {}): Promise<readonly TimerRow[]> {
+    return this.#valueOf({ type: 'timers', until, limit, ...choice });
   }
 
   deadLetters(limit: number): Promise<readonly DeadLetter[]> {
@@ -435,6 +447,13 @@ export function writesOf({ actor, snapshot }: SnapshotSwap): readonly [Write, Wr
 /** Returns whether a swap finds the snapshot that it replaces. */
 export function findsExpected({ expected }: SnapshotSwap, stored: Stored | undefined): boolean {
   return stored ? expected !== undefined && stored.snapshot?.version === expected : expected === undefined;
+}
+
+/** The order of timers. */
+export function inOrderOfDates(a: TimerPlace, b: TimerPlace): number {
+  if (a.due !== b.due) return a.due - b.due;
+  if (a.actor !== b.actor) return a.actor < b.actor ? -1 : 1;
+  return a.timer < b.timer ? -1 : a.timer > b.timer ? 1 : 0;
 }
 
 /** The order of lists: the oldest first; of two equally old actors, by id. */

@@ -220,10 +220,8 @@ export class RequestLog {
     limit: number,
     cells: readonly number[] | undefined,
   ): Promise<readonly { readonly id: string; readonly due: number }[]> {
-    const rows = await this.#options.store.timers(Number.MAX_SAFE_INTEGER, limit, cells);
-    return rows.flatMap(({ actor, due }) =>
-      actor.startsWith(PREFIX) ? [{ id: actor.slice(PREFIX.length), due }] : [],
-    );
+    const rows = await this.#options.store.timers(Number.MAX_SAFE_INTEGER, limit, { cells, prefix: PREFIX });
+    return rows.map(({ actor, due }) => ({ id: actor.slice(PREFIX.length), due }));
   }
 
   /** Returns the stored call of a suspended request, so that it can run again; undefined if there is none. */

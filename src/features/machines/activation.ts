@@ -16,7 +16,7 @@ import type { ActedBy, HandleEvent } from './handle-messages.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { HostedMachine, type Scheduled } from './hosted-machine.ts';
 import { type InputsOwner, InstanceInputs } from './instance-inputs.ts';
-import { InstanceSchedules, isSlotTimer } from './instance-schedules.ts';
+import { InstanceSchedules, isSlotTimer, planOf } from './instance-schedules.ts';
 import type { InstanceServices } from './instance-services.ts';
 import type { InstanceSlot } from './instance-slot.ts';
 import type { MachineKind } from './machine-definition.ts';
@@ -143,7 +143,8 @@ export class Activation implements InputsOwner {
       const known = this.#timers.get(key);
       if (known) this.#timers.set(key, { mark, row: known.row });
     }
-    this.isReplanned = this.schedules.restore(timers.filter(({ timer }) => isSlotTimer(timer)));
+    const isChanged = this.schedules.restore(timers.filter(({ timer }) => isSlotTimer(timer)));
+    this.isReplanned = isChanged || this.#entry.plan !== planOf(this.kind);
   }
 
   /**

@@ -9,6 +9,7 @@ import { historyOf, IGNORED } from './event-history.ts';
 import type { HandleError } from './handle-error.ts';
 import type { HandleView } from './handle-messages.ts';
 import { type HandleRecord, isStale, lifetimeOf, rowOf } from './handle-record.ts';
+import { planOf } from './instance-schedules.ts';
 import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
 import type { OutBatch } from './messages/outboxes.ts';
@@ -140,9 +141,12 @@ function rowIfNeeded(
   const pending = active && continues;
   // The time without use begins when nothing is pending any more.
   if (entry.pending && !pending) entry.used = Math.max(entry.used, host.date());
-  const same = entry.atWork === atWork && entry.pending === pending && entry.written === entry.status;
+  const plan = planOf(activation.kind);
+  const same =
+    entry.atWork === atWork && entry.pending === pending && entry.plan === plan && entry.written === entry.status;
   entry.atWork = atWork;
   entry.pending = pending;
+  entry.plan = plan;
   if (same && !created && !isStale(entry, lifetime, limits)) return undefined;
   return { type: 'actor', actor: rowOf(entry, lifetime, limits) };
 }

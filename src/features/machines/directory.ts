@@ -2,19 +2,19 @@
 import { eachInSlices, type Timer } from '../../core/kernel/clock.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import type { Excess } from '../../core/kernel/quota.ts';
-import { TimerQueue } from '../../core/kernel/timer-queue.ts';
 import { isActorOfCells } from '../../core/protocol/cell.ts';
 import { messageOf } from '../../core/protocol/json.ts';
-import type { ActorRow, Write } from '../../core/store/store.ts';
+import type { ActorRow, TimerRow, Write } from '../../core/store/store.ts';
 import { type CountedReply, CreationReplies } from './creation-replies.ts';
 import { Footprint, type NewReplies } from './footprint.ts';
 import { HandleError } from './handle-error.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf, recordOf } from './handle-record.ts';
 import { Instance } from './instance.actor.ts';
-import { isCurrentSlotTimer, isSlotTimer } from './instance-schedules.ts';
+import { planOf } from './instance-schedules.ts';
 import type { InstanceDirectory, InstanceServices } from './instance-services.ts';
 import { Deactivating } from './load-instance.ts';
 import { OUT_TIMER } from './messages/out-message.ts';
+import { StoredTimers } from './stored-timers.ts';
 
 /** Number of rows per read. */
 const PAGE = 1_000;
@@ -55,13 +55,15 @@ export class HandleDirectory implements InstanceDirectory {
   readonly #loaded = new Map<HandleRecord, Instance>();
   /** The latest hibernating handles, for the inspector: the latest last, at most {@link MOST_LISTED}. */
   readonly #rested = new Set<HandleRecord>();
-  readonly #timerQueue: TimerQueue;
+  readonly #timers: StoredTimers;
   readonly #creationReplies: CreationReplies;
   /** The handles to activate without a call, in order; those before `#nextToActivate` have had their turn. */
   #toActivate: string[] = [];
   #nextToActivate = 0;
   /** Number of instances that are being loaded without a call, or whose timers are due. */
   #activating = 0;
+  /** The instances whose timers fired while their machine was not offered. */
+  readonly #withoutMachine = new Set<string>();
   /** The next check for expired handles. */
   #expiry: Timer | undefined;
   /** The next check for unused instances; undefined while all rest. */
@@ -69,10 +71,15 @@ export class HandleDirectory implements InstanceDirectory {
   #phase: 'restoring' | 'open' | 'stopped' = 'restoring';
 
   constructor(services: Omit<InstanceServices, 'directory'>) {
-    const { clock, date, quotas } = services;
+    const { clock, date, quotas, store, incident } = services;
     this.#host = { ...services, directory: this };
     this.#creationReplies = new CreationReplies(quotas.retained);
-    this.#timerQueue = new TimerQueue(clock, date, (id) => this.#activate(id));
+    this.#timers = new StoredTimers({
+      ...{ clock, date, store },
+      wake: (id) => this.#activate(id),
+      found: (row) => this.#found(row),
+      failed: (error) => void incident('reading timers from the store', error),
+    });
   }
 
   get loaded(): number {
@@ -95,7 +102,7 @@ export class HandleDirectory implements InstanceDirectory {
     const { clock, date } = this.#host;
     const later = clock.now() - date();
     const timers = some.flatMap((entry) => {
-      const due = this.#timerQueue.dueOf(entry.id);
+      const due = this.#timers.dueOf(entry.id);
       return due === undefined ? [] : [[handleAddress(entry), due + later] as const];
     });
     return {
@@ -198,7 +205,8 @@ export class HandleDirectory implements InstanceDirectory {
     this.#entries.delete(entry.id);
     this.#rested.delete(entry);
     if (!this.#expired.delete(entry)) this.#release(entry);
-    this.#timerQueue.delete(entry.id);
+    this.#timers.delete(entry.id);
+    this.#withoutMachine.delete(entry.id);
   }
 
   /**
@@ -222,7 +230,7 @@ export class HandleDirectory implements InstanceDirectory {
 
   /** Returns the instance in memory. A new one loads itself when it is called. */
   instanceOf(entry: HandleRecord): Instance {
-    this.#timerQueue.delete(entry.id);
+    this.#timers.delete(entry.id);
     const instance = this.#loaded.get(entry) ?? new Instance(entry, this.#host);
     this.#markUsed(instance);
     return instance;
@@ -265,7 +273,7 @@ export class HandleDirectory implements InstanceDirectory {
   #expire(entry: HandleRecord): void {
     this.#loaded.get(entry)?.expire();
     this.#rememberExpired(entry);
-    this.#timerQueue.delete(entry.id);
+    this.#timers.delete(entry.id);
     const { date, listeners, store } = this.#host;
     // Its data is no longer read. A durable store deletes it on its own when it expires.
     if (!store.durable) this.#deleteStored(entry);
@@ -307,24 +315,26 @@ export class HandleDirectory implements InstanceDirectory {
         const { wakeAt, idle, entry } = instance;
         instance.leave('its machine was replaced');
         if (isReplanned) this.#activate(entry.id);
-        else if (idle && wakeAt !== undefined) this.#timerQueue.add(entry.id, wakeAt);
+        else if (idle && wakeAt !== undefined) this.#timers.add(entry.id, wakeAt);
         else if (!idle) this.#activate(entry.id);
       });
     }
     if (this.#phase === 'restoring' || !this.#host.machines.get(name)) return;
-    for (const entry of this.#entries.values())
-      if (entry.name === name && entry.status === 'active' && (entry.atWork || isReplanned)) this.#activate(entry.id);
+    for (const entry of this.#entries.values()) {
+      if (entry.name !== name || entry.status !== 'active') continue;
+      if (this.#withoutMachine.delete(entry.id) || entry.atWork || isReplanned) this.#activate(entry.id);
+    }
   }
 
   reactivateLater(entry: HandleRecord): void {
     if (entry.status !== 'active' || this.#phase === 'stopped') return;
     if (this.#entries.get(entry.id) !== entry) return;
-    this.#timerQueue.add(entry.id, this.#host.date() + RETRY_MS);
+    this.#timers.addUnstored(entry.id, this.#host.date() + RETRY_MS);
   }
 
   /** Takes up the records of the store. Instances with running invocations continue, and overdue timers fire now. */
   async take(cells: readonly number[] | undefined): Promise<void> {
-    const { store, limits } = this.#host;
+    const { store } = this.#host;
     const taken: HandleRecord[] = [];
     let after: ActorRow | undefined;
     for (;;) {
@@ -333,44 +343,32 @@ export class HandleDirectory implements InstanceDirectory {
       after = rows.at(-1);
       if (rows.length < PAGE) break;
     }
-    const most = limits.maxHandles * MOST_EXAMINED;
-    const now = this.#host.date();
-    const overdue = new Set<string>();
-    const current = new Map<string, number>();
-    const outdated = new Set<string>();
-    for (const row of await store.timers(Number.MAX_SAFE_INTEGER, most, cells)) {
-      const { actor, due, timer } = row;
-      const entry = this.#entries.get(actor);
-      if (entry && isSlotTimer(timer)) {
-        const kind = this.#host.machines.get(entry.name);
-        if (kind && !isCurrentSlotTimer(row, kind)) outdated.add(actor);
-        else current.set(actor, (current.get(actor) ?? 0) + 1);
-      }
-      // An instance that has ended may have left messages, too.
-      if (timer === OUT_TIMER) {
-        if (entry) this.#host.outboxes.resume(entry);
-        continue;
-      }
-      // The earliest timer comes first.
-      if (entry?.status !== 'active' || this.#expired.has(entry) || this.#timerQueue.has(actor)) continue;
-      if (due <= now) overdue.add(actor);
-      else if (!overdue.has(actor)) this.#timerQueue.add(actor, due);
-    }
+    await this.#timers.take(cells);
     if (this.#phase === 'restoring') this.#phase = 'open';
-    for (const actor of overdue) this.#activate(actor);
-    // Schedules that were added, removed or changed since take effect without a call.
     for (const entry of taken) {
-      const plans = [...(this.#host.machines.get(entry.name)?.schedules?.values() ?? [])];
-      const { length } = plans.filter(({ pattern }) => pattern.next(now, entry.created) !== undefined);
-      const isOutdated = outdated.has(entry.id) || length > (current.get(entry.id) ?? 0);
-      if (isOutdated && entry.status === 'active' && !overdue.has(entry.id)) this.#activate(entry.id);
+      if (entry.status !== 'active' || this.#expired.has(entry)) continue;
+      const kind = this.#host.machines.get(entry.name);
+      // Schedules that were added, removed or changed since take effect without a call.
+      if (entry.atWork || (kind && entry.plan !== planOf(kind))) this.#activate(entry.id);
     }
-    for (const entry of taken)
-      if (entry.atWork && entry.status === 'active' && !this.#expired.has(entry)) this.#activate(entry.id);
+  }
+
+  /** The store has a timer that is due soon. */
+  #found({ actor, timer, due }: TimerRow): void {
+    const entry = this.#entries.get(actor);
+    if (!entry) return;
+    // An instance that has ended may have left messages, too.
+    if (timer === OUT_TIMER) return this.#host.outboxes.resume(entry);
+    if (entry.status !== 'active' || this.#expired.has(entry)) return;
+    // The timers in memory are newer, and the earliest one comes first.
+    if (this.#loaded.has(entry) || this.#timers.has(actor)) return;
+    if (due <= this.#host.date()) this.#activate(actor);
+    else this.#timers.add(actor, due);
   }
 
   /** Lets go of handles: their instances leave memory, after their changes in progress are durable if `flush` is set. */
   async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    this.#timers.drop(cells);
     const messages = this.#host.outboxes.drop(cells);
     const leaving = [...this.#entries.values()].filter(({ id }) => isActorOfCells(cells, id));
     const leave = (entry: HandleRecord): void => {
@@ -387,7 +385,7 @@ export class HandleDirectory implements InstanceDirectory {
     this.#phase = 'stopped';
     this.#expiry?.cancel();
     this.#rest?.cancel();
-    this.#timerQueue.stop();
+    this.#timers.stop();
     await Promise.all(
       [...this.#loaded.values()].map(async (instance) => {
         await instance.settled();
@@ -470,9 +468,11 @@ export class HandleDirectory implements InstanceDirectory {
 
   #toWake(id: string): Instance | undefined {
     const entry = this.#entries.get(id);
+    if (!entry || this.#phase === 'stopped' || this.#isExpired(entry)) return;
+    if (this.#host.machines.get(entry.name)) return this.instanceOf(entry);
     // A machine that is not offered now may be offered later. Its instances are then activated.
-    if (!entry || this.#phase === 'stopped' || !this.#host.machines.get(entry.name) || this.#isExpired(entry)) return;
-    return this.instanceOf(entry);
+    this.#withoutMachine.add(id);
+    return;
   }
 
   /** Marks an instance as just used. If too many are in memory, the least recently used idle ones hibernate. */
@@ -501,7 +501,7 @@ export class HandleDirectory implements InstanceDirectory {
   #hibernate(instance: Instance): void {
     const { wakeAt, entry } = instance;
     instance.rest();
-    if (wakeAt !== undefined) this.#timerQueue.add(entry.id, wakeAt);
+    if (wakeAt !== undefined) this.#timers.add(entry.id, wakeAt);
   }
 
   #expireAll(): void {

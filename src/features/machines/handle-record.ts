@@ -32,6 +32,8 @@ export interface HandleRecord {
   atWork: boolean;
   /** Something will continue it without a use: a delay, an invocation, or the answer to a question. It is then not idle. */
   pending: boolean;
+  /** The dates of its schedules as its timers in the store follow them ({@link planOf}); undefined without schedules. */
+  plan: string | undefined;
   /** The span of the request that created it, as a `traceparent`; known once its instance was in memory. */
   trace: string | undefined;
   /** The date in the store at which the store deletes it. */
@@ -56,6 +58,8 @@ export function noteUnseen(entry: HandleRecord, change: string): void {
 const AT_WORK = 'active, at work';
 /** The status of the row of an instance that waits for a delay or an answer. */
 const PENDING = 'active, pending';
+/** Between one of these and the plan of its schedules. */
+const PLANNED = ', scheduled ';
 
 /** The stored date of the last use may lag by this fraction of the idle time, because not every use is written. */
 const LAG = 8;
@@ -165,14 +169,15 @@ export function rowOf(entry: HandleRecord, lifetime: Lifetime, limits: Limits): 
   };
 }
 
-function statusOf({ status, atWork, pending }: HandleRecord): string {
+function statusOf({ status, atWork, pending, plan }: HandleRecord): string {
   if (status !== 'active' || !pending) return status;
-  return atWork ? AT_WORK : PENDING;
+  return `${atWork ? AT_WORK : PENDING}${plan === undefined ? '' : PLANNED + plan}`;
 }
 
 /** Creates the record of a row. Its date of last use is as exact as the row allows. */
 export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, footprint: Footprint): HandleRecord {
-  const { id, name, principal, created, status, expires = Number.POSITIVE_INFINITY } = row;
+  const { id, name, principal, created, expires = Number.POSITIVE_INFINITY } = row;
+  const [status, plan] = row.status.split(PLANNED);
   const { idleMs } = lifetime;
   const known = status === 'done' || status === 'failed' || status === 'ended' ? status : 'active';
   const pending = status === AT_WORK || status === PENDING;
@@ -190,6 +195,7 @@ export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, foot
     written: known,
     atWork: status === AT_WORK,
     pending,
+    plan,
     trace: undefined,
     forgotten: expires,
     footprint,

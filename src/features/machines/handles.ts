@@ -31,6 +31,7 @@ import {
   sharedOwner,
 } from './handle-record.ts';
 import { IdempotentCalls } from './idempotent-calls.ts';
+import { planOf } from './instance-schedules.ts';
 import type { HandlesOptions } from './instance-services.ts';
 import type { KeyedAnswer, KeyedOperation } from './keyed-calls.ts';
 import {
@@ -117,7 +118,7 @@ export class Handles implements OwnInstances {
   define(kind: MachineKind): void {
     const checked = checkKind(kind);
     checkDelays(kind, this.#options.limits);
-    const isReplanned = textOf(this.#machines.get(kind.name)) !== textOf(kind);
+    const isReplanned = planOf(this.#machines.get(kind.name)) !== planOf(kind);
     this.#machines.set(checked);
     warnOfUntestedXState(this.#options.system.log);
     this.#directory.redefined(kind.name, isReplanned);
@@ -191,6 +192,7 @@ export class Handles implements OwnInstances {
       written: 'active',
       atWork: false,
       pending: false,
+      plan: undefined,
       trace: running.getStore()?.request?.span?.traceparent,
       forgotten: 0,
       footprint,
@@ -668,12 +670,6 @@ function callerOf({ sender }: OutMessage): Caller {
 /** The same caller, whose client is not asked. */
 export function readerOf({ principal, auth, session, ctx }: Caller): Caller {
   return { principal, auth: auth ?? ctx?.auth, session: session ?? ctx?.session?.id, ctx: undefined };
-}
-
-/** The dates of the schedules of a machine, as text. */
-function textOf(kind: MachineKind | undefined): string {
-  const texts = [...(kind?.schedules ?? [])].map(([name, { pattern }]) => `${name} ${pattern.text}`);
-  return texts.sort().join('\n');
 }
 
 /** Adds the changes that the model has not seen. */

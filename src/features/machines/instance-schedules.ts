@@ -1,5 +1,6 @@
 /** The schedules of one instance in memory: the next slot of each is a timer row, and a slot that is due becomes an event. */
 import { afterAny, type Timer } from '../../core/kernel/clock.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
 import type { TimerRow, Write } from '../../core/store/store.ts';
@@ -24,10 +25,19 @@ export function isSlotTimer(timer: string): boolean {
   return timer.startsWith(PREFIX);
 }
 
-/** Returns whether a timer of an instance fits a schedule of its machine as it is now. */
-export function isCurrentSlotTimer({ timer, data, actor }: TimerRow, { schedules }: MachineKind): boolean {
-  const plan = schedules?.get(timer.slice(PREFIX.length));
-  return plan !== undefined && readProgress(actor, data)?.timing === plan.pattern.text;
+/** The plans of machines, by their schedules. */
+const PLANS = new WeakMap<object, string>();
+
+/** A text that changes with the dates of the schedules of a machine; undefined without schedules. */
+export function planOf(kind: Pick<MachineKind, 'schedules'> | undefined): string | undefined {
+  const schedules = kind?.schedules;
+  if (!schedules || schedules.size === 0) return undefined;
+  const known = PLANS.get(schedules);
+  if (known !== undefined) return known;
+  const dates = [...schedules].map(([name, { pattern, spreadMs }]) => `${name} ${pattern.text} ${spreadMs}`);
+  const plan = sha256(dates.sort().join('\n')).slice(0, 16);
+  PLANS.set(schedules, plan);
+  return plan;
 }
 
 export class InstanceSchedules {

@@ -12,6 +12,7 @@ import {
   type StoreRead,
   type StreamRow,
   type TimerRow,
+  type TimersQuery,
 } from '../../core/store/store.ts';
 import { isStoredKind } from '../../core/store/stored-kind.ts';
 import { ArrayParameter } from './array-parameter.ts';
@@ -49,7 +50,7 @@ export class PostgresReads {
       case 'reply':
         return { type: 'reply', value: await this.reply(query.actor, query.request) };
       case 'timers':
-        return { type: 'timers', value: await this.#timers(query.until, query.limit, query.cells) };
+        return { type: 'timers', value: await this.#timers(query) };
       case 'letters':
         return { type: 'letters', value: await this.#deadLetters(query.limit) };
     }
@@ -135,11 +136,19 @@ FROM ${this.#schema}.event e WHERE e.actor = $1 GROUP BY e.stream`;
     return row && fromColumnText(textIn(row[0]));
   }
 
-  async #timers(until: number, limit: number, cells: readonly number[] | undefined): Promise<readonly TimerRow[]> {
-    const some = cells ? ' AND cell = ANY($3::smallint[])' : '';
-    const text = `SELECT actor, timer, due, data FROM ${this.#schema}.timer WHERE due <= $1${some} ORDER BY due LIMIT $2`;
-    const values = [until, limit, ...(cells ? [cellArray(cells)] : [])];
-    const rows = await this.#ask({ name: cells ? 'timers of cells' : 'timers', text }, values);
+  async #timers({ until, limit, after, cells, prefix }: TimersQuery): Promise<readonly TimerRow[]> {
+    const values: SqlValue[] = [until, limit];
+    const place = (value: SqlValue): string => `$${values.push(value)}`;
+    const chosen = [
+      after &&
+        `(due, actor, timer) > (${place(after.due)}::float8, ${place(toColumnText(after.actor))}::text, ${place(toColumnText(after.timer))}::text)`,
+      cells && `cell = ANY(${place(cellArray(cells))}::smallint[])`,
+      prefix !== undefined &&
+        `actor >= ${place(toColumnText(prefix))} AND actor <= ${place(toColumnText(`${prefix}\u{10FFFF}`))}`,
+    ].filter((condition) => typeof condition === 'string');
+    const text = `SELECT actor, timer, due, data FROM ${this.#schema}.timer WHERE ${['due <= $1', ...chosen].join(' AND ')} ORDER BY due, actor, timer LIMIT $2`;
+    const name = `timers${after ? ' after' : ''}${cells ? ' of cells' : ''}${prefix === undefined ? '' : ' of actors'}`;
+    const rows = await this.#ask({ name, text }, values);
     return rows.map(([actor, timer, due, data]) => ({
       actor: fromColumnText(textIn(actor)),
       timer: fromColumnText(textIn(timer)),

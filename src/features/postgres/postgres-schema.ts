@@ -95,8 +95,7 @@ CREATE INDEX reply_expires ON ${schema}.reply(expires);
 
 CREATE TABLE ${schema}.timer(actor text COLLATE "C", timer text COLLATE "C", cell smallint, due double precision NOT NULL, data text NOT NULL,
   PRIMARY KEY(actor, timer)) WITH (${often});
-CREATE INDEX timer_due ON ${schema}.timer(due);
-CREATE INDEX timer_cell ON ${schema}.timer(cell, due) WHERE cell IS NOT NULL;
+CREATE INDEX timer_due ON ${schema}.timer(due, actor, timer);
 
 CREATE TABLE ${schema}.dead_letter(n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, actor text NOT NULL, mail text NOT NULL,
   error text NOT NULL, attempts int NOT NULL, at double precision NOT NULL, incident text NOT NULL);

@@ -58,7 +58,7 @@ CREATE UNIQUE INDEX reply_request ON reply(actor, request);
 CREATE INDEX reply_expires ON reply(expires);
 CREATE TABLE timer(actor BLOB NOT NULL, timer BLOB NOT NULL, due REAL NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL,
   PRIMARY KEY(actor, timer)) WITHOUT ROWID;
-CREATE INDEX timer_due ON timer(due);
+CREATE INDEX timer_due ON timer(due, actor, timer);
 CREATE TABLE dead_letter(g INTEGER PRIMARY KEY, actor BLOB NOT NULL, mail BLOB NOT NULL, error BLOB NOT NULL,
   attempts INTEGER NOT NULL, at REAL NOT NULL, incident BLOB NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE pack(n INTEGER PRIMARY KEY, keys BLOB NOT NULL, data BLOB NOT NULL, copy BLOB NOT NULL);

@@ -202,7 +202,7 @@ export class GroupCommit {
       case 'reply':
         return { type: 'reply', value: this.#replies.replyTo(question.actor, question.request) };
       case 'timers':
-        return { type: 'timers', value: this.#rows.timers(question.until, question.limit, question.cells) };
+        return { type: 'timers', value: this.#rows.timers(question) };
       case 'letters':
         return { type: 'letters', value: this.#rows.letters(question.limit) };
       case 'close':

@@ -10,6 +10,7 @@ import type {
   Stored,
   StoreError,
   TimerRow,
+  TimersQuery,
 } from '../../core/store/store.ts';
 import { isStoredKind } from '../../core/store/stored-kind.ts';
 import {
@@ -271,10 +272,27 @@ export class StateRows {
   }
 
   /** One process owns the file with all cells, so a query for some of them may read all timers that are due. */
-  timers(until: number, limit: number, cells: readonly number[] | undefined): readonly TimerRow[] {
-    const due = this.#all(this.#sql.due.all(until, cells ? -1 : limit), readTimer);
+  timers({ until, limit, after, cells, prefix }: TimersQuery): readonly TimerRow[] {
+    const due: TimerRow[] = [];
     const isAsked = ofCells(cells);
-    return cells ? due.filter(({ actor }) => isAsked(actor)).slice(0, limit) : due;
+    let from = [
+      after?.due ?? Number.MIN_SAFE_INTEGER,
+      bytesColumn(after?.actor ?? ''),
+      bytesColumn(after?.timer ?? ''),
+    ];
+    for (;;) {
+      const page =
+        prefix === undefined
+          ? this.#sql.due.all(until, ...from, limit)
+          : this.#sql.dueOf.all(bytesColumn(prefix), bytesColumn(`${prefix}\u{10FFFF}`), until, ...from, limit);
+      for (const row of page) {
+        const timer = this.#sound(row, readTimer);
+        if (timer && due.length < limit && isAsked(timer.actor)) due.push(timer);
+      }
+      const last = page.at(-1);
+      if (due.length >= limit || page.length < limit || !last) return due;
+      from = [number(last[2], 'a timer'), bytes(last[0], 'a timer'), bytes(last[1], 'a timer')];
+    }
   }
 
   letters(limit: number): readonly DeadLetter[] {
@@ -421,7 +439,13 @@ function statements(db: Db) {
     ofKind: db.prepare(`SELECT ${ACTOR_ROW} FROM actor WHERE kind = ? ${listed}`),
     ofPrincipal: db.prepare(`SELECT ${ACTOR_ROW} FROM actor WHERE principal = ? AND kind = ? ${listed}`),
     replyTo: db.prepare(`SELECT ${columns('b:data', 'n:expires', 'n:crc')} FROM reply WHERE actor = ? AND request = ?`),
-    due: db.prepare(`SELECT ${TIMER_ROW} FROM timer WHERE due <= ? ORDER BY due LIMIT ?`),
+    due: db.prepare(
+      `SELECT ${TIMER_ROW} FROM timer WHERE due <= ? AND (due, actor, timer) > (?, ?, ?) ORDER BY due, actor, timer LIMIT ?`,
+    ),
+    // The ids choose the rows: the index of dates has all other actors, too.
+    dueOf: db.prepare(
+      `SELECT ${TIMER_ROW} FROM timer WHERE actor >= ? AND actor <= ? AND +due <= ? AND (+due, actor, timer) > (?, ?, ?) ORDER BY +due, actor, timer LIMIT ?`,
+    ),
     letters: db.prepare(
       `SELECT ${columns('b:actor', 'b:mail', 'b:error', 'n:attempts', 'n:at', 'b:incident', 'n:crc')} FROM dead_letter ORDER BY g DESC LIMIT ?`,
     ),

@@ -3,7 +3,15 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { withCell } from '../../../src/core/protocol/cell.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
-import { type ActorRow, type ReplyWrite, type Store, StoreError, type Write } from '../../../src/core/store/store.ts';
+import {
+  type ActorRow,
+  type ReplyWrite,
+  type Store,
+  StoreError,
+  type TimerChoice,
+  type TimerPlace,
+  type Write,
+} from '../../../src/core/store/store.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 import { actor, event, host, row } from './support.ts';
@@ -287,7 +295,7 @@ export function contract(name: string, make: () => Store | Promise<Store>, suite
       return rows.map(({ id }) => id);
     };
     const due = async (asked: readonly number[] | undefined, limit: number): Promise<string[]> =>
-      (await store.timers(99, limit, asked)).flatMap((row) => (row.timer === 'due' ? [row.actor] : []));
+      (await store.timers(99, limit, { cells: asked })).flatMap((row) => (row.timer === 'due' ? [row.actor] : []));
     const of = (...asked: readonly number[]): string[] => ids.filter((_, n) => asked.includes(cells[n] ?? -1));
     assert.equal(await listed([3], 9), of(3));
     assert.equal(await listed([3, 1_023], 2), of(3, 1_023).slice(0, 2));
@@ -310,6 +318,38 @@ export function contract(name: string, make: () => Store | Promise<Store>, suite
       ['x', 'y'],
     );
     assert.is((await store.timers(9_999, 1)).length, 1);
+  });
+
+  test('timers are read page by page, in the order of dates, actors and names, also of some actors or cells only', async () => {
+    const ids = ['pages/a', 'pages/b', 'pages2/c'];
+    const at = 70_000;
+    const writes = ids.flatMap((id) => [...['x', 'y'].map((name) => timer(id, name, at)), timer(id, 'w', at + 1)]);
+    await store.commit([...ids.map((id) => actor(id)), ...writes]);
+    const expected = [...ids.flatMap((id) => [`${id} x`, `${id} y`]), ...ids.map((id) => `${id} w`)];
+    const read = async (choice: TimerChoice, limit: number): Promise<string[]> => {
+      const found: string[] = [];
+      for (let after: TimerPlace = { due: at, actor: '', timer: '' }; ; ) {
+        const rows = await store.timers(at + 1, limit, { ...choice, after });
+        found.push(...rows.map((row) => `${row.actor} ${row.timer}`));
+        const last = rows.at(-1);
+        if (!last || rows.length < limit) return found;
+        after = last;
+      }
+    };
+    for (const limit of [1, 2, 3, 9, 99]) {
+      assert.equal(await read({}, limit), expected);
+      assert.equal(
+        await read({ prefix: 'pages/' }, limit),
+        expected.filter((text) => text.startsWith('pages/')),
+      );
+      assert.equal(await read({ cells: [5] }, limit), []);
+    }
+    assert.equal(await store.timers(at, 9, { prefix: 'none/' }), []);
+    assert.equal(
+      (await store.timers(Number.MAX_SAFE_INTEGER, 1, { prefix: 'pages2/' })).map(({ timer }) => timer),
+      ['x'],
+    );
+    await store.commit(ids.map((id): Write => ({ type: 'forget', actor: id })));
   });
 
   test('dead letters are returned the oldest first, and outlive their actor', async () => {

@@ -233,7 +233,7 @@ function answerOf(rows: Rows, query: StoreRead): StoreAnswer {
     case 'reply':
       return { type: 'reply', value: rows.reply(query.actor, query.request) };
     case 'timers':
-      return { type: 'timers', value: rows.timers(query.until, query.limit, query.cells) };
+      return { type: 'timers', value: rows.timers(query) };
     case 'letters':
       return { type: 'letters', value: rows.deadLetters(query.limit) };
   }

@@ -8,9 +8,10 @@ import type {
   Stored,
   StreamRow,
   TimerRow,
+  TimersQuery,
   Write,
 } from '../../../src/core/store/store.ts';
-import { gone, notNewer, type StoreError } from '../../../src/core/store/store.ts';
+import { gone, inOrderOfDates, notNewer, type StoreError } from '../../../src/core/store/store.ts';
 
 interface Journal {
   events: JournalEvent[];
@@ -155,12 +156,15 @@ export class Rows {
     return this.#kept.get(actor)?.replies.get(request)?.data;
   }
 
-  timers(until: number, limit: number, cells?: readonly number[]): readonly TimerRow[] {
+  timers({ until, limit, after, cells, prefix = '' }: TimersQuery): readonly TimerRow[] {
     const due: TimerRow[] = [];
     const isAsked = ofCells(cells);
     for (const { timers } of this.#kept.values())
-      for (const timer of timers.values()) if (timer.due <= until && isAsked(timer.actor)) due.push(timer);
-    return due.sort((a, b) => a.due - b.due).slice(0, limit);
+      for (const timer of timers.values())
+        if (timer.due <= until && isAsked(timer.actor) && timer.actor.startsWith(prefix)) due.push(timer);
+    // Random ids decide nothing here: a page holds all timers of a simulation.
+    const later = due.filter((timer) => !after || inOrderOfDates(timer, after) > 0);
+    return later.sort((a, b) => a.due - b.due).slice(0, limit);
   }
 
   deadLetters(limit: number): readonly DeadLetter[] {

@@ -137,7 +137,8 @@ export class Outboxes {
     const batch: OutBatch = {
       actor,
       messages: all.map(({ message }) => message),
-      writes: [...all.map(({ row }) => row), { type: 'timer', timer: { actor, timer: OUT_TIMER, due: at, data: '' } }],
+      // Always due, so that a node finds it first of all.
+      writes: [...all.map(({ row }) => row), { type: 'timer', timer: { actor, timer: OUT_TIMER, due: 0, data: '' } }],
     };
     const excess = outbox.reserve(batch.messages);
     if (excess) throw new HandleError('busy', `${excess.message}. Try again when some messages have been delivered.`);
