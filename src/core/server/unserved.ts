@@ -13,7 +13,7 @@ export function created(name: string): void {
   began = true;
   unserved = name;
   // The event loop is empty. After process.exit there is no such event.
-  if (isMainThread) process.once('beforeExit', report);
+  process.once('beforeExit', report);
 }
 
 /** A server of this process serves, or its program has closed it: the program does what its author means. */
@@ -23,7 +23,8 @@ export function used(): void {
 }
 
 function report(): void {
-  if (unserved === undefined || launcher() !== undefined) return;
+  // Asked here, because a start without threads does not load the module of threads.
+  if (unserved === undefined || launcher() !== undefined || !isMainThread) return;
   const program = relative('', process.argv[1] ?? '') || 'server.ts';
   process.stderr.write(
     `troupe: the program created the server ${JSON.stringify(unserved)} and has ended without serving it. Serve it with npx troupe run ${program}, or call await server.listen(stdio()) in the program\n`,
