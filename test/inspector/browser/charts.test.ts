@@ -8,13 +8,13 @@ import { Browsing, browserSuite, sees } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { until } from '../../harness/wait.ts';
 import { BREWERY_EVENTS, breweryMachine } from './big-machine.ts';
-import { join, tool } from './stage.ts';
+import { join, PATIENT, tool } from './stage.ts';
 
 fullOnly('opens pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('charts on the page');
 const browsing = new Browsing();
-const server = createServer({ name: 'brewery', version: '1.0.0' });
+const server = createServer({ name: 'brewery', version: '1.0.0', limits: PATIENT });
 let inspector: OpenInspector;
 let client: TestClient;
 let handle = '';

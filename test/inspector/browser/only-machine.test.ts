@@ -6,13 +6,14 @@ import { createMachine } from 'xstate';
 import { Browsing, browserSuite, counts, lacks, sees, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
 import { until } from '../../harness/wait.ts';
+import { PATIENT } from './stage.ts';
 import { activeOf } from './visit.ts';
 
 fullOnly('opens pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('the page of one machine');
 const browsing = new Browsing();
-const server = createServer({ name: 'library', version: '1.0.0', log: () => {} });
+const server = createServer({ name: 'library', version: '1.0.0', limits: PATIENT, log: () => {} });
 let inspector: OpenInspector;
 let finished = '';
 

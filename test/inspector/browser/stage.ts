@@ -6,6 +6,12 @@ import * as z from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../examples/order/order.ts';
 import { elapse } from '../../harness/wait.ts';
 
+/**
+ * Limits of a server that pages look at. On a busy machine a test takes minutes: by default, a handle hibernates after 30 s, and then the
+ * tree lists it elsewhere, and a call ends after 60 s.
+ */
+export const PATIENT = { handleRestMs: 3_600_000, timeoutMs: 600_000 };
+
 export interface Stage {
   readonly url: string;
   /** The handles of the orders, by their customers. */
@@ -25,7 +31,7 @@ const GOOSE = {
 
 /** The shop of `examples/order`, with a tool that refunds and one that takes its time. */
 export function shopServer() {
-  const server = createServer({ name: 'tea-shop', version: '2.3.0' });
+  const server = createServer({ name: 'tea-shop', version: '2.3.0', limits: PATIENT });
   server.machine('order', orderMachine, {
     description: 'An order in a tea shop.',
     input: z.object({ customer: z.string() }),
@@ -53,12 +59,11 @@ export function shopServer() {
     },
   );
   server.tool('count_stock', { description: 'Counts what is on the shelves.', input: z.object({}) }, async (_, ctx) => {
-    for (let shelf = 1; shelf <= 40; shelf += 1) {
-      if (ctx.signal.aborted) return 'stopped';
-      ctx.progress(shelf, 40, `shelf ${shelf}`);
+    for (let shelf = 1; !ctx.signal.aborted; shelf += 1) {
+      if (shelf <= 40) ctx.progress(shelf, 40, `shelf ${shelf}`);
       await elapse(1_500, 'the tool counts a shelf');
     }
-    return 'All there.';
+    return 'stopped';
   });
   return server;
 }

@@ -4,7 +4,7 @@ import { openInspector } from 'troupe/inspector';
 import { assign, fromCallback, setup } from 'xstate';
 import { Browsing, browserSuite, counts, shows } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
-import { join, tool } from './stage.ts';
+import { join, PATIENT, tool } from './stage.ts';
 
 fullOnly('opens pages; the quick test of the page is overview.test.ts');
 
@@ -26,7 +26,7 @@ const lamp = setup({
 });
 
 function lamps() {
-  const server = createServer({ name: 'lamps', version: '1.0.0' });
+  const server = createServer({ name: 'lamps', version: '1.0.0', limits: PATIENT });
   server.machine('lamp', lamp, { description: 'A lamp.', events: { switch: true } });
   return server;
 }
