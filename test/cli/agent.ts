@@ -7,8 +7,12 @@ interface Message {
   readonly error?: unknown;
 }
 
-/** A warning of the watchdog. On a busy machine, code that loads takes as long as code that blocks. */
-const STALL = /^.*the event loop has been blocked for .*\n(?: +at .*\n)*/gm;
+/**
+ * A warning of the watchdog, and a line of Node about its question to a process that ends. On a busy machine, code that loads takes
+ * as long as code that blocks.
+ */
+const STALL =
+  /^(?:.*the event loop has been blocked for .*\n(?: +(?:at|…) .*\n)*|Waiting for the debugger to disconnect\.\.\.\n)/gm;
 
 /** The stderr of a command without the warnings that a busy machine adds. */
 export function withoutStalls(err: string): string {

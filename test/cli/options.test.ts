@@ -656,7 +656,10 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
   },
   async afterLateError(served) {
     const before = textOf(await served.modern('tools/call', { name: 'late', arguments: {} }));
-    if (served.late === 'exit code 70') return assert.is(await served.process.exit, 70);
+    if (served.late === 'exit code 70') {
+      const code = await served.process.exit;
+      return assert.is(code, 70, `exit code ${code}; ${logOf(served)}`);
+    }
     await until(() => logOf(served).includes('too late'));
     const pid = async (): Promise<string> =>
       textOf(await served.modern('tools/call', { name: 'pid', arguments: {} }).catch(() => ({})));

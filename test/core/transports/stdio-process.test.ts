@@ -76,6 +76,7 @@ test('exits though its client never reads what was sent', async () => {
   const { code } = await child.exited;
   if (posix) {
     assert.is(code, 0);
+    await child.quiet;
     assert.match(child.err, /the client read nothing for 200 ms while closing/);
   }
 });
@@ -86,6 +87,7 @@ test.full('a client that has closed its end of stdout is gone: no crash', async 
   child.process.stdout?.destroy();
   child.write('hello\n');
   assert.equal(await child.exited, clean);
+  await child.quiet;
   assert.match(child.err, /closed: client disconnected\nasked to close: client disconnected/);
 });
 
