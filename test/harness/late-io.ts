@@ -37,7 +37,10 @@ if (LATE_MS > 0) {
       handle.readStop();
     }
     later(() => {
-      if (!this.destroyed) push.apply(this, given);
+      if (this.destroyed) return;
+      push.apply(this, given);
+      // As Node does: nobody reads a socket that HTTP/2 has had, and its end would not be seen.
+      if (given[0] === null) this.read(0);
     });
     return true;
   };
