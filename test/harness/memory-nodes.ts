@@ -354,24 +354,28 @@ class MemoryMember implements Member {
   }
 
   beatLater(): void {
-    this.#beat = this.#database.clock.after(BEAT_MS, () => {
+    const { clock } = this.#database;
+    const due = clock.now() + BEAT_MS;
+    this.#beat = clock.after(BEAT_MS, () => {
       if (this.#ended) return;
       // A member that does not reach the database for the lease must assume that it is fenced.
       const row = this.#database.nodes.get(this.id);
       if (this.#process.state === 'cut' && row && row.beatAt + LEASE_MS < this.date())
         return this.lose('no beat reached the database in time');
-      void this.#process.ask(() => this.#arrive());
+      // A process that stands still delays the beats of all its nodes: whoever is late itself judges nobody.
+      const inTime = clock.now() - due < BEAT_MS;
+      void this.#process.ask(() => this.#arrive(inTime));
       this.beatLater();
     });
   }
 
-  #arrive(): void {
+  #arrive(judges: boolean): void {
     if (this.#ended) return;
     const row = this.#database.nodes.get(this.id);
     if (!row || row.fenced) return this.lose('the database has declared this node dead');
     row.beatAt = this.date();
     this.read();
-    for (const { node } of this.#peers) if (this.#overdue(node)) void this.fence(node);
+    if (judges) for (const { node } of this.#peers) if (this.#overdue(node)) void this.fence(node);
   }
 
   #overdue(node: string): boolean {
