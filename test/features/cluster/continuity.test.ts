@@ -6,14 +6,14 @@ import { CELLS, cellIn } from '../../../src/core/protocol/cell.ts';
 import { isObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
-import { sharesOf } from '../../../src/features/cluster/shares.ts';
 import { createServer, http, type Server } from '../../../src/index.ts';
 import { call, type Modern, send } from '../../core/http/modern.ts';
 import { type Answer, ask, type Message, openSession } from '../../core/http/support.ts';
 import { conclusive, suite, timeLimit } from '../../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../harness/memory-nodes.ts';
 import { atScale } from '../../harness/scale.ts';
-import { until } from '../../harness/wait.ts';
+import { haveShares } from '../../harness/shares.ts';
+import { HANG_MS, until } from '../../harness/wait.ts';
 
 const test = suite('continuity across nodes');
 timeLimit(atScale({ quick: 120_000, full: 300_000, proof: 3_600_000 }));
@@ -42,7 +42,8 @@ async function start(
   const server = createServer({
     ...{ name: 'continuity', version: '1.0.0', store: process.store, log: () => {} },
     cluster: { listen: '127.0.0.1:0', secret: SECRET },
-    limits: { graceMs: 1_000, taskAfterMs: 250 },
+    // A request waits as long for the owner of its cell.
+    limits: { graceMs: HANG_MS, taskAfterMs: 250 },
   });
   server.tool('count', { input: z.object({ to: z.number() }) }, ({ to }, { progress }) => {
     for (let done = 1; done <= to; done += 1) progress(done, to);
@@ -156,9 +157,7 @@ function pair(): NonNullable<typeof paired> {
     const database = new MemoryDatabase(systemClock);
     const one = await start(database, 'one');
     const two = await start(database, 'two');
-    const shares = sharesOf([one.process.id, two.process.id]);
-    const share = shares.filter((node) => node === two.process.id).length;
-    await until(() => two.server.cluster()?.cells === share, 'the share of the second node');
+    await haveShares(one.server, two.server);
     return { database, one, two };
   };
   paired ??= open();
@@ -206,17 +205,21 @@ test('D-17: a question that one node asks is answered at another, also after the
   await stop(one, two);
 });
 
+/** The question of a call of `ship`. On a busy machine the call may become a task before it asks: then another one asks. */
+async function askedByShip({ url }: Node, meta: NonNullable<Modern['meta']>): Promise<Message['result']> {
+  for (;;) {
+    const { result } = await messageIn(await call(url, 'ship', {}, { meta }));
+    if (result?.inputRequests !== undefined) return result;
+  }
+}
+
 test.full(
   'D-17: a question that was answered before its call became a task is not asked again after the death of the node',
   async () => {
     const database = new MemoryDatabase(systemClock);
     const one = await start(database, 'one');
     const meta = { [META.clientCapabilities]: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } } };
-    const first = async (): Promise<Message['result']> =>
-      (await messageIn(await call(one.url, 'ship', {}, { meta }))).result;
-    let question = await first();
-    // On a busy machine the call may become a task before it asks.
-    while (question?.inputRequests === undefined) question = await first();
+    const question = await askedByShip(one, meta);
     const [name = ''] = Object.keys(Object(question?.inputRequests));
     const inputResponses = { [name]: { action: 'accept', content: { city: 'Oslo' } } };
     const params = { requestState: question?.requestState, inputResponses };
@@ -246,7 +249,7 @@ test.full(
     const one = await start(database, 'one');
     const two = await start(database, 'two');
     const meta = { [META.clientCapabilities]: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } } };
-    const { result: question } = await messageIn(await call(one.url, 'ship', {}, { meta }));
+    const question = await askedByShip(one, meta);
     const [name = ''] = Object.keys(Object(question?.inputRequests));
     const inputResponses = { [name]: { action: 'accept', content: { city: 'Oslo' } } };
     const params = { requestState: question?.requestState, inputResponses };

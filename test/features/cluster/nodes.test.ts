@@ -16,7 +16,8 @@ import { compiled } from '../../harness/compiled.ts';
 import { conclusive, suite, timeLimit } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../harness/memory-nodes.ts';
-import { until } from '../../harness/wait.ts';
+import { haveShares } from '../../harness/shares.ts';
+import { HANG_MS, until } from '../../harness/wait.ts';
 import { orderMachine, orderOptions } from '../machines/shop.ts';
 
 const test = suite('nodes that share a store');
@@ -47,7 +48,8 @@ async function start(database: MemoryDatabase, name: string, spread?: 'session')
   const { server, logged: told } = loggedServer({
     ...{ name: 'shop', version: '1.0.0', store: process.store },
     cluster: { listen: '127.0.0.1:0', secret: SECRET, spread },
-    limits: { graceMs: 1_000 },
+    // A request waits as long for the owner of its cell.
+    limits: { graceMs: HANG_MS },
   });
   server.machine('order', orderMachine, orderOptions);
   server.tool('pay', { input: z.object({ n: z.number() }) }, ({ n }) => {
@@ -125,6 +127,8 @@ test.full(
     const database = new MemoryDatabase(systemClock);
     const one = await start(database, 'one', 'session');
     const two = await start(database, 'two', 'session');
+    // A session is in a cell of its node, which moves while the nodes share.
+    await haveShares(one.server, two.server);
     const sessions = await Promise.all([one, one, one, two, two, two].map(({ url }) => openSession(url)));
     const cells = sessions.map(({ id }) => cellIn(id) ?? -1);
     assert.ok(new Set(cells).size > 1, String(cells));

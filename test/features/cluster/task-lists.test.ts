@@ -5,12 +5,12 @@ import { cellIn } from '../../../src/core/protocol/cell.ts';
 import { isObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
-import { sharesOf } from '../../../src/features/cluster/shares.ts';
 import { createServer, http, type Server } from '../../../src/index.ts';
 import { call, send } from '../../core/http/modern.ts';
 import { type Answer, ask, type Message, openSession, type Session } from '../../core/http/support.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../harness/memory-nodes.ts';
+import { haveShares } from '../../harness/shares.ts';
 import { until } from '../../harness/wait.ts';
 
 const test = suite('lists of tasks across nodes');
@@ -61,8 +61,7 @@ async function openPair(): Promise<Pair> {
   const database = new MemoryDatabase(systemClock);
   const one = await start(database, 'one');
   const two = await start(database, 'two');
-  const share = sharesOf([one.process.id, two.process.id]).filter((node) => node === two.process.id).length;
-  await until(() => two.server.cluster()?.cells === share, 'its share');
+  await haveShares(one.server, two.server);
   return { database, one, two };
 }
 

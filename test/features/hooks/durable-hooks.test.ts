@@ -220,6 +220,8 @@ async function node(database: MemoryDatabase, options: Partial<HookOptions> = {}
 test('R-66: any node takes a delivery, equal ones at several nodes are handled once, and a node that dies leaves its own to the others', async () => {
   const database = new MemoryDatabase(systemClock);
   const [one, two] = [await node(database), await node(database)];
+  // A node without a cell takes nothing.
+  await until(() => [one, two].every(({ server }) => server.readiness().ready));
   const statuses = await Promise.all([1, 2, 3].flatMap((n) => [one.send(`[${n}]`), two.send(`[${n}]`)]));
   assert.equal(new Set(statuses), new Set([200]));
   const all = (): readonly unknown[] => [...one.handled, ...two.handled].flat();

@@ -14,6 +14,7 @@ import { machines } from '../../../../src/features/machines/machines.feature.ts'
 import type { MachineRegistration } from '../../../../src/features/machines/registered-machines.ts';
 import { FEATURES } from '../../../../src/features/server/features.ts';
 import { type HttpOptions, http, type ServerOptions } from '../../../../src/index.ts';
+import { HANG_MS } from '../../../harness/wait.ts';
 import { Arrivals, SECRET } from './support.ts';
 
 export interface StaticNode {
@@ -93,7 +94,7 @@ export interface StaticOptions {
 export async function staticNodes(
   ids: readonly string[],
   define: (offers: Offers, id: string) => void,
-  { http: httpOptions, server, waitMs = 1_000 }: StaticOptions = {},
+  { http: httpOptions, server, waitMs = HANG_MS }: StaticOptions = {},
 ): Promise<{ readonly nodes: readonly StaticNode[]; readonly cells: StaticCells }> {
   const cells = new StaticCells(ids);
   const open: { node: StaticNode; peer: LinkPeer; opened: Arrivals<string> }[] = [];

@@ -9,7 +9,7 @@ import { CallbackFailed, CallbackSender } from '../../../../src/features/events/
 import { SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { type RawServer, type Responder, rawServer, response } from '../../../harness/raw-server.ts';
-import { inTime } from '../../../harness/wait.ts';
+import { HANG_MS, inTime } from '../../../harness/wait.ts';
 
 const test = suite('callbacks');
 
@@ -191,7 +191,7 @@ test('S-134: a name is resolved and checked for each connection: one that become
   const sender = new CallbackSender({
     clock: systemClock,
     allowed: new Set(),
-    timeoutMs: 2_000,
+    timeoutMs: HANG_MS,
     perOrigin: 4,
     resolve,
   });

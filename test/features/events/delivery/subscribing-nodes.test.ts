@@ -8,7 +8,7 @@ import { connect } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { loggedServer } from '../../../harness/memory.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../../harness/memory-nodes.ts';
-import { until } from '../../../harness/wait.ts';
+import { HANG_MS, until } from '../../../harness/wait.ts';
 import { idsOf, type Receiver, receiver, subscription } from './support.ts';
 
 const test = suite('subscriptions of webhooks at several nodes');
@@ -25,6 +25,8 @@ async function start(database: MemoryDatabase, name: string, { origin }: Receive
   const { server, logged } = loggedServer({
     store: process.store,
     cluster: { listen: '127.0.0.1:0', secret: 'a secret that all nodes of this test share' },
+    // A call waits as long for the owner of its cell.
+    limits: { graceMs: HANG_MS },
     events: { callbacks: { allow: [origin] } },
     http: { authenticate: ({ header }) => ({ principal: (header('authorization') ?? '').slice('Bearer '.length) }) },
   });
