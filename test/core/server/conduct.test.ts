@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { createServer, envelopeOf, toolResult } from '../../../src/index.ts';
 import { connect, type ErrorResponse, SimulatedClock, settled } from '../../../src/testing/testing.ts';
-import { moduleUrl } from '../../harness/compiled.ts';
+import { TROUPE } from '../../cli/cli.ts';
 import { suite } from '../../harness/door.ts';
 import { inSession } from '../../harness/memory.ts';
 
@@ -254,7 +254,7 @@ test('close resolves although a handler waits for nothing that keeps the process
 test("an embedder's own rejections still reach it", () => {
   const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
   const program = `
-    import { createServer, memory } from '${moduleUrl('src/index.ts')}';
+    import { createServer, memory } from '${TROUPE}';
     process.on('uncaughtException', (error) => { console.log('embedder: ' + error.message); process.exit(7); });
     const server = createServer({ name: 'x', version: '1' });
     await server.listen(memory().transport);

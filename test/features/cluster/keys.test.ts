@@ -9,13 +9,14 @@ import { http, type Server } from '../../../src/index.ts';
 import { conclusive, suite, timeLimit } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../harness/memory-nodes.ts';
+import { times } from '../../harness/scale.ts';
 import { until } from '../../harness/wait.ts';
 
 const test = suite('keys in a cluster');
 timeLimit(30_000);
 
 /** The most calls that wait for one instance, by limits.handleMailbox. */
-const CALLS = 1_000;
+const CALLS = times(1_000, { quick: 200 });
 const KEY = 'lobby';
 
 const counter = setup({
@@ -73,7 +74,7 @@ function replies(database: MemoryDatabase): number {
   return writes.filter((write) => write.type === 'reply' && write.data !== '').length;
 }
 
-test('1,000 first calls of one key at three nodes make one instance, also while its cell moves', async () => {
+test(`${CALLS} first calls of one key at three nodes make one instance, also while its cell moves`, async () => {
   const database = new MemoryDatabase(systemClock);
   database.commits = [];
   const nodes = [await start(database, 'one'), await start(database, 'two'), await start(database, 'three')];

@@ -26,7 +26,7 @@ const STORES: Readonly<Record<string, () => Store>> = {
 for (const [name, make] of Object.entries(STORES)) {
   test(`${name}: operations in flight at once take effect in the order of their calls`, async () => {
     const { server, of } = stage({ store: make() });
-    for (let seed = 1; seed <= times(8, { quick: 2 }); seed += 1)
+    for (let seed = 1; seed <= times(8, { quick: 1 }); seed += 1)
       await compareWithModel(await of(`user ${seed}`), seed, 250);
     await server.close();
   });

@@ -65,7 +65,7 @@ return Math.random();`;
 });
 
 test('S-133: scripts of several principals take turns, and one principal leaves a thread to the others', async () => {
-  const boxes = sandboxes({ sliceMs: 200 });
+  const boxes = sandboxes({ sliceMs: 50 });
   const ends: string[] = [];
   const run = async (name: string, principal: string, code: string): Promise<void> => {
     await boxes.begin(name, principal, scriptOf(code));
@@ -141,7 +141,7 @@ test('a script ends when its signal aborts, and when it is dropped: waiting, run
 });
 
 test('a script that is stuck ends its thread: it is stopped, and the others are begun again', async () => {
-  const boxes = sandboxes({ threads: 1 });
+  const boxes = sandboxes({ threads: 1, sliceMs: 30 });
   assert.is(endOf(await boxes.begin('other', 'ann', scriptOf('return await shop.a()'))), 'waits');
   const stuck = boxes.begin('stuck', 'eve', scriptOf("return new Array(1_000_000_000) + ''"));
   const later = boxes.proceed('other', [value(1, '"a"')]);
