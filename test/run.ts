@@ -12,7 +12,7 @@ import { fileTable, folderTable, slowFiles, writeCosts } from './runner/costs.ts
 import { objections, readHistory, remember } from './runner/flaky.ts';
 import { runInside } from './runner/inside.ts';
 import { type Failure, MARK, runJob } from './runner/job.ts';
-import { filesOf, growsWithScale, jobsOf, LANES, root } from './runner/plan.ts';
+import { filesOf, growsWithScale, jobsOf, LANES, MORE_LANES, root } from './runner/plan.ts';
 import { type Ended, processorSeconds } from './runner/reports.ts';
 import { stopRunPostgres } from './runner/run-postgres.ts';
 
@@ -62,7 +62,7 @@ async function runAll(given: readonly string[]): Promise<void> {
       if (result.rest.length > 0) queue.push({ files: result.rest, seconds: 0 });
     }
   };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  await Promise.all(Array.from({ length: all ? LANES + MORE_LANES : LANES }, lane));
   const faults = (await check) ?? [];
 
   const { flaky, wrong } = await judge(failures, all || words.includes('--rerun'));

@@ -14,6 +14,11 @@ const LONG_S = 25;
 const UNKNOWN_S = 0.5;
 /** Tests wait for about half of their time (for timers, disks, other processes): two lanes a core leave a core idle now and then. */
 export const LANES = Math.ceil(2.5 * availableParallelism());
+/**
+ * More lanes of a whole run. The shared processes are the longest jobs and take all lanes at first, so that the long files with a
+ * process of their own, which mostly wait, would begin when the shared processes have ended, and would leave the cores idle.
+ */
+export const MORE_LANES = availableParallelism();
 
 /** The declaration of a file that `npm test` leaves to `npm run test:full`. It is read, not run: the file need not be loaded. */
 const FULL_ONLY = /^fullOnly\(/m;
