@@ -202,14 +202,28 @@ export function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** A timer of the system. It is an instance of a class, because thousands may run, and an object with a closure takes 100 bytes more. */
+class SystemTimer implements Timer {
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(callback: () => void, ms: number) {
+    this.#timer = setTimeout(callback, ms);
+    this.#timer.unref();
+  }
+
+  /** A holder of a stopped timer does not hold its callback. */
+  cancel(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => Math.floor(performance.timeOrigin + performance.now()),
   wall: () => Date.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    timer.unref();
-    return { cancel: () => clearTimeout(timer) };
+    return new SystemTimer(callback, ms);
   },
   hold() {
     const timer = setInterval(() => {}, LONGEST_TIMER_MS);
@@ -232,6 +246,7 @@ export function steadyDate(clock: Clock): () => number {
 
 /** Runs `callback` once, after any number of milliseconds, including more than one timer can wait. */
 export function afterAny(clock: Clock, ms: number, callback: () => void): Timer {
+  if (ms <= LONGEST_TIMER_MS) return clock.after(Math.max(0, ms), callback);
   const due = clock.now() + ms;
   const wait = (): Timer => {
     const left = Math.max(0, due - clock.now());

@@ -346,6 +346,7 @@ class Run implements Behaviour<RunMail>, RunOfCalls {
     if (!this.#state.hasTag('waiting')) return;
     const { core, engine, id } = this.#options;
     this.#rest = core.system.clock.after(REST_MS, () => {
+      this.#rest = undefined;
       if (!this.#delivers && this.#state.hasTag('waiting')) engine.drop(id);
     });
   }
