@@ -19,8 +19,12 @@ export const events: Feature<EventService> = {
   options: EVENTS_OPTIONS,
   open(core) {
     const { shared, calls } = core.service(cluster);
-    const placed = new PlacedSubscribers(calls ?? ownCalls(), () => service.value.webhooks.value);
-    const service = new Lazy(() => new EventService(core, shared, placed, () => core.service(authorization)));
+    const placed = new Lazy(() => new PlacedSubscribers(calls ?? ownCalls(), () => service.value.webhooks.value));
+    // Another node may ask this one before anything here uses events. A server that is alone loads nothing for that.
+    if (calls) void placed.value;
+    const service: Lazy<EventService> = new Lazy(
+      () => new EventService(core, shared, placed.value, () => core.service(authorization)),
+    );
     core.elements.emit = (name, data, options) => service.value.topics.emit(name, data, options);
     const { store } = core;
     const webhooks = () => service.created?.webhooks.created;
