@@ -8,7 +8,7 @@ import { fullOnly } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { SCALE } from '../../harness/scale.ts';
 import { elapse } from '../../harness/wait.ts';
-import { type Stage, stage } from './stage.ts';
+import { handleOf, type Stage, stage } from './stage.ts';
 import { choose, short } from './visit.ts';
 
 fullOnly('opens many pages; the quick test of the page is overview.test.ts');
@@ -63,17 +63,20 @@ test('axe finds nothing and no text is small, in any view, light or dark, large 
       });
       return result.value;
     };
-    await sees(() => violations(), [], `${theme} with nothing selected`);
+    await sees(violations, [], `${theme} with nothing selected`);
+    const { claude } = shop.clients;
+    assert.ok(claude);
+    await handleOf(claude, 'Mary');
     await choose(page, short(shop.orders.Ada));
     for (const [tab, part] of Object.entries(theme === 'light' ? VIEWS : DARK_VIEWS)) {
       await page.click(`#tab-${tab}`);
       await page.locator(part).first().waitFor();
-      await sees(() => violations(), [], `${theme} ${tab}`);
+      await sees(violations, [], `${theme} ${tab}`);
       await sees(() => page.evaluate(SMALL), [], `${theme} ${tab}`);
     }
     await page.keyboard.press('?');
     await page.locator('dialog.help[open]').waitFor();
-    await sees(() => violations(), [], `${theme} help`);
+    await sees(violations, [], `${theme} help`);
     await sees(() => page.locator('dialog.help').evaluate((help) => help.scrollTop), 0, 'help begins at its top');
     await page.close();
   }
