@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { withoutStalls } from './agent.ts';
 import { Cli, TROUPE } from './cli.ts';
 
 const test = suite('troupe dev --coverage');
@@ -23,7 +24,7 @@ test('the report lists counts and unvisited names for each machine of the last l
     cli.process.kill('SIGUSR2');
     await cli.said('open: shut → shut');
     assert.ok(
-      cli.err.endsWith(`troupe dev: coverage
+      withoutStalls(cli.err).endsWith(`troupe dev: coverage
 machine  states     transitions
 gate     2/3  66 %  1/2  50 %
 
