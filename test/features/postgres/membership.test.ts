@@ -19,7 +19,7 @@ import { assertFigure } from '../../harness/pace.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { atScale } from '../../harness/scale.ts';
 import { TcpProxy } from '../../harness/tcp-proxy.ts';
-import { until } from '../../harness/wait.ts';
+import { HANG_MS, until } from '../../harness/wait.ts';
 
 fullOnly('races for the rows of a database; the quick test is the contract of the store');
 
@@ -39,7 +39,7 @@ test.before(async () => {
 });
 test.beforeEach(async () => {
   url = await server.database();
-  const options = { connectMs: 5_000, answerMs: 5_000, prepares: true, application: 'test' };
+  const options = { connectMs: HANG_MS, answerMs: HANG_MS, prepares: true, application: 'test' };
   const connection = await PostgresConnection.open(new PostgresAddress(url), options);
   await ensureSchema(connection, 'troupe', 'test');
   await connection.close();
@@ -65,7 +65,7 @@ async function join(address = '127.0.0.1:7401', through = url): Promise<Joined> 
   const fence = new WriteFence(() => {});
   const primary = new PrimaryTimeline();
   const seat = {
-    ...{ address: new PostgresAddress(through), schema: 'troupe', joinMs: 10_000 },
+    ...{ address: new PostgresAddress(through), schema: 'troupe', joinMs: HANG_MS },
     ...{ primary, fence },
   };
   const member = await PostgresMember.join(
@@ -86,7 +86,7 @@ test('a copy of the database, whose tables have the same numbers, keeps its tran
   const { pathname } = new URL(url);
   const copy = `${url.slice(0, url.lastIndexOf(pathname))}/copy${url.slice(url.lastIndexOf(pathname) + pathname.length)}`;
   await server.query(`CREATE DATABASE copy TEMPLATE ${pathname.slice(1)}`);
-  const options = { connectMs: 5_000, answerMs: 5_000, prepares: true, application: 'test' };
+  const options = { connectMs: HANG_MS, answerMs: HANG_MS, prepares: true, application: 'test' };
   const open = (at: string): Promise<PostgresConnection> => PostgresConnection.open(new PostgresAddress(at), options);
   const [here, there] = [await open(url), await open(copy)];
   const tables = new ClusterTables('troupe', 'one');

@@ -12,6 +12,7 @@ import { OpenedPostgres } from '../../../src/features/postgres/postgres-store.ts
 import { contract, faultOf } from '../../core/store/contract.ts';
 import { actor, event, host } from '../../core/store/support.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { HANG_MS, until } from '../../harness/wait.ts';
 
 let started: Promise<Postgres> | undefined;
 /** One server for all. No test takes the power of its machine away, so that it need not wait for the disk. */
@@ -306,7 +307,7 @@ test.full('settings that lose data, and a clock that differs, are warnings at th
   // The server of this file.
   assert.match(to.lines[0] ?? '', /^warning: .*fsync is off/);
   assert.match(to.lines[1] ?? '', /^warning: .*synchronous_commit is off/);
-  assert.match(to.lines[2] ?? '', /the clock of this machine is (599|600)\d\d\d ms behind the database's/);
+  assert.match(to.lines[2] ?? '', /the clock of this machine is (59|60|61)\d{4} ms behind the database's/);
 });
 
 test('D-03, D-12: a killed database loses nothing that was acknowledged; while it is away calls are rejected as busy, and afterwards they pass', async () => {
@@ -322,8 +323,7 @@ test('D-03, D-12: a killed database loses nothing that was acknowledged; while i
   assert.is(store.impairment(), 'not open');
   assert.is(await faultOf(store.commit([event('a', 's', 3)])), 'busy');
   await server.start();
-  const until = systemClock.now() + 20_000;
-  while (store.impairment() !== undefined && systemClock.now() < until) await new Promise(setImmediate);
+  await until(() => store.impairment() === undefined);
   await store.commit([event('a', 's', 4)]);
   assert.equal(await seqs(store, 'a', 's'), [1, 4]);
   assert.match(to.lines.join('\n'), /the connection is lost.*connecting again\n.*connected again/);
@@ -337,9 +337,7 @@ test.full('a process that lost its connection stops for good if another one has 
   await server.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name LIKE 'troupe %'`,
   );
-  const until = systemClock.now() + 20_000;
-  while (!to.lines.some((line) => line.includes('another process has used')) && systemClock.now() < until)
-    await new Promise(setImmediate);
+  await until(() => to.lines.some((line) => line.includes('another process has used')));
   assert.is(await faultOf(store.commit([actor('a')])), 'locked');
   assert.is(store.impairment(), 'not open');
 });
@@ -416,7 +414,7 @@ test('D-06: two nodes share a store, one of them wins each cell, a process witho
 test.full('N3: to fence a node waits for its commits under way', async () => {
   const url = await server.database();
   const address = new PostgresAddress(url);
-  const options = { connectMs: 5_000, answerMs: 20_000, prepares: true, application: 'test' };
+  const options = { connectMs: HANG_MS, answerMs: HANG_MS, prepares: true, application: 'test' };
   await (await open(url)).close();
   await server.query(`INSERT INTO troupe.node(id, address, version, lock) VALUES('n', '', '', 1)`, url);
   const [commit, fence] = [

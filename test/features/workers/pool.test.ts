@@ -27,7 +27,7 @@ async function stage(options: Partial<ServerOptions> = {}, timeoutMs = 20_000): 
   server.tool('heavy', { input: z.object({ what: z.string() }), cpu: heavy, timeoutMs });
   server.tool('other', { input: z.object({ what: z.string() }), cpu: heavy });
   server.tool('light', {}, () => 'here');
-  return { server, client: await connect(server, { deadlineMs: 30_000 }), told };
+  return { server, client: await connect(server), told };
 }
 
 const say = (result: unknown): string => JSON.stringify(result);
