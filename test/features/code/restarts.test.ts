@@ -7,6 +7,7 @@ import type { Store, StoreAnswer, StoreQuery, Write } from '../../../src/core/st
 import type { CodeOptions } from '../../../src/features/code/code-options.ts';
 import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import { textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { until } from '../../harness/wait.ts';
@@ -219,6 +220,28 @@ test('a script that is a task continues in the next process when its own is clos
     const written = [...first.written, ...second.written];
     assert.is(new Set(written).size, written.length);
   }
+});
+
+test('a task continues in its own server, although another server of the program shares its store', async () => {
+  const inner = memoryStore();
+  const clock = new SimulatedClock();
+  const first = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const client = await connect(first.server, { auth: { principal: 'ada' } });
+  const code = 'await t.write({ n: 1 }); await sleep(60000); return t.write({ n: 2 });';
+  const task = idOf(await call(client, 'tools/call', { name: 'run_code_task', arguments: { code } }));
+  await until(() => first.written.length === 1);
+  const closing = first.server.close();
+  await pass(clock, 10_000);
+  await closing;
+  const { server } = loggedServer({ name: 'stock', clock, store: new TestStore(inner) });
+  await connect(server, { auth: { principal: 'ada' } });
+  await pass(clock, 1_000);
+  const second = workshop({ store: new TestStore(inner) }, undefined, clock);
+  const again = await connect(second.server, { auth: { principal: 'ada' } });
+  await pass(clock, 60_000);
+  assert.match(String(await ended(second, again, task, () => false)), '"result":"wrote 2"');
+  assert.equal([first.written, second.written], [[1], [2]]);
+  await server.close();
 });
 
 test('a client of 2026-07-28 returns to the next process with its answer, and the script continues', async () => {
