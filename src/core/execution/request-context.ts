@@ -146,6 +146,8 @@ export class RequestContext implements Context {
   #state: WatchedState | undefined;
   /** The approval with which the call runs. */
   approval: CallApproval | undefined;
+  /** The latest end of the call that its handler waits for, in milliseconds since 1970. If it becomes a task, the task lives until then. */
+  lastsUntil = 0;
   /** Milliseconds of running time until the handler last began to wait for its client. */
   #ran = 0;
   /** The time at which it last continued; undefined while it waits. */

@@ -5,7 +5,7 @@ import { type ContextHost, RequestContext } from '../../core/execution/request-c
 import type { CallGate, CallOutcome, Stages } from '../../core/execution/stages.ts';
 
 import { type ActorSystem, wireErrorOf } from '../../core/kernel/actor-system.ts';
-import { eachInSlices, type Timer } from '../../core/kernel/clock.ts';
+import { afterAny, eachInSlices, type Timer } from '../../core/kernel/clock.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import type { Excess } from '../../core/kernel/quota.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
@@ -87,7 +87,7 @@ class PromotableContext extends RequestContext {
   }
 
   override becomeTask(): boolean {
-    this.#became ||= this.#tasks.promote(this.#current, this);
+    this.#became ||= this.#tasks.promote(this.#current, this, this.lastsUntil);
     if (this.#became) this.#timer.cancel();
     return this.#became;
   }
@@ -309,12 +309,15 @@ export class Tasks implements RequestTarget, CellHolder {
   /**
    * Turns a call into a task because it runs longer than a request may.
    *
+   * @param until the time until which the task must live, if that is after its usual time to live
    * @returns false if the call stays a request: there is no room for a task, or its client takes none
    */
-  promote(request: RequestView, carrier: HandlerRun): boolean {
+  promote(request: RequestView, carrier: HandlerRun, until: number): boolean {
     if (request.settled || !declaresTasks(request.client.capabilities) || this.#table.full(request)) return false;
-    this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
-      if (!request.settled) this.#options.system.incident('turning a call into a task; it stays a request', error);
+    const { limits, system } = this.#options;
+    const ttlMs = Math.max(limits.taskTtlMs, until - system.clock.date());
+    this.#create(request, carrier, ttlMs)?.catch((error: unknown) => {
+      if (!request.settled) system.incident('turning a call into a task; it stays a request', error);
     });
     return true;
   }
@@ -398,7 +401,7 @@ export class Tasks implements RequestTarget, CellHolder {
   ): TaskEntry {
     const { clock } = this.#options.system;
     const entry = new TaskEntry(record, was, reservation, session, this.#services);
-    const expiry = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#expire(entry));
+    const expiry = afterAny(clock, Math.max(0, expiryOf(record) - clock.date()), () => this.#expire(entry));
     entry.begin(spawnTask(entry, was, interactiveRequest), expiry);
     this.#table.add(entry);
     return entry;

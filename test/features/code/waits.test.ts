@@ -1,5 +1,6 @@
 /** The waits of runs: for approvals of the caller and of other people, for clients that cannot be asked, and for sign-ins. */
 import * as assert from 'uvu/assert';
+import { META } from '../../../src/core/protocol/meta.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import type { Server } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
@@ -8,9 +9,11 @@ import { inSession } from '../../harness/memory.ts';
 import { textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { until } from '../../harness/wait.ts';
-import { asked, pass, pausedIn, resultIn, runModern, workshop } from './support.ts';
+import { ASKABLE, asked, pass, pausedIn, resultIn, runModern, workshop } from './support.ts';
 
 const test = suite('waits of runs');
+
+const DAY_MS = 86_400_000;
 
 const OPS = { principal: 'olga', scopes: ['ops'] } as const;
 
@@ -273,4 +276,27 @@ test('the task of a call is followed by the next process', async () => {
   open[1]?.();
   for (let times = 0; times < 5; times += 1) await pass(clock, 1_000);
   assert.is(resultIn(await runModern(client, { resume: run })), 'done');
+});
+
+test('the task of a script lives as long as the script may wait, although it sleeps for longer than tasks live', async () => {
+  const { server, clock, written } = workshop();
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const capabilities = { ...ASKABLE, extensions: { 'io.modelcontextprotocol/tasks': {} } };
+  const days = 3;
+  const code = `await sleep(${days * DAY_MS}); return t.write({ n: 1 });`;
+  const running = runModern(client, { code }, {}, capabilities);
+  await settled();
+  await pass(clock, 20_000);
+  const { resultType, taskId, ttlMs } = await running;
+  assert.is(resultType, 'task');
+  // It is open for a day after its sleep, at most.
+  assert.is(ttlMs, (days + 1) * DAY_MS - 1_000);
+  const look = () => client.modern('tasks/get', { taskId }, { [META.clientCapabilities]: capabilities });
+  await pass(clock, days * DAY_MS - 30_000);
+  assert.is((await look()).status, 'working');
+  assert.equal(written, []);
+  await pass(clock, 30_000);
+  const { status, result } = await look();
+  assert.is(status, 'completed');
+  assert.is(resultIn(Object(result)), 'wrote 1');
 });

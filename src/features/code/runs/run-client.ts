@@ -50,6 +50,11 @@ export class RunClient {
     requestContextOf(request.ctx).allow(this.#options.core.limits.maxTimeoutMs);
   }
 
+  /** The run ends at this time at the latest, in milliseconds since 1970. A task of its request lives until then. */
+  lastsUntil(time: number): void {
+    if (this.#request) requestContextOf(this.#request.ctx).lastsUntil = time;
+  }
+
   /** @returns the request, which the caller settles */
   detach(): Attachment | undefined {
     const request = this.#request;

@@ -369,6 +369,7 @@ class Run implements Behaviour<RunMail>, RunOfCalls {
 
   #attach(attachment: Attachment): void {
     this.#client.attach(attachment);
+    this.#client.lastsUntil(this.#until);
     this.#calls.attached();
     this.changed();
   }
@@ -503,6 +504,7 @@ class Run implements Behaviour<RunMail>, RunOfCalls {
 
   #expire(): void {
     this.#expiry?.cancel();
+    this.#client.lastsUntil(this.#until);
     const { clock } = this.#options.core.system;
     const ms = Math.max(0, this.#until - this.#date());
     this.#expiry = afterAny(clock, ms, () => this.#self.send({ type: 'expired' }));
