@@ -249,11 +249,12 @@ export class RequestLog {
   /**
    * Keeps the steps of a request as long as its task.
    *
-   * @returns the writes for that, if it has steps
+   * @returns the writes for that, if it has steps. The commit of its first step may be on its way, with the time of a request that
+   * is no task
    */
   retain(id: string, expires: number): readonly Write[] {
     this.#lasting.set(id, expires);
-    return this.#records.get(id)?.begun ? [{ type: 'actor', actor: this.#row(id, 'task', expires) }] : [];
+    return this.#records.has(id) ? [{ type: 'actor', actor: this.#row(id, 'task', expires) }] : [];
   }
 
   deletion(id: string): Write {

@@ -112,6 +112,41 @@ test('R-29: the records of a task are stored for as long as the task', async () 
   await two.server.close();
 });
 
+test('R-29: a call that becomes a task while its first step is written repeats no step after a restart', async () => {
+  const disk = new Disk();
+  let charges = 0;
+  const offer = (server: Server): void => {
+    server.tool('pay', { task: 'allowed' }, async (_, ctx) => {
+      const charge = await ctx.step('charge', () => {
+        charges += 1;
+        return charges;
+      });
+      await ctx.elicit(NAME);
+      return `charge ${charge}`;
+    });
+  };
+  const one = await start(disk, offer);
+  const client = one.modern('ana');
+  one.store.hold();
+  const answer = client.call('pay');
+  await settled();
+  assert.is(charges, 1);
+  await one.clock.advance(1_000);
+  await one.store.letThrough();
+  const id = idOf(await answer);
+  // Longer than the steps of a request are stored that is no task.
+  await one.clock.advance(1_800_000);
+  one.kill();
+  const two = await start(disk, offer, {}, new SimulatedClock(1_801_000));
+  await two.store.sweep(two.clock.date());
+  const again = two.modern('ana');
+  await again.update(id, { elicit: ANA });
+  await settled();
+  assert.is(await again.said(id), 'charge 1');
+  assert.is(charges, 1);
+  await two.server.close();
+});
+
 test('R-29: a question keeps its key over a restart, and no key is used twice', async () => {
   const disk = new Disk();
   let asked = 0;
