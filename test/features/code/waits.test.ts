@@ -8,12 +8,14 @@ import { suite } from '../../harness/door.ts';
 import { inSession } from '../../harness/memory.ts';
 import { textOf } from '../../harness/results.ts';
 import { TestStore } from '../../harness/test-store.ts';
-import { until } from '../../harness/wait.ts';
-import { ASKABLE, asked, pass, pausedIn, resultIn, runModern, workshop } from './support.ts';
+import { until, untilPassed } from '../../harness/wait.ts';
+import { ASKABLE, asked, pass, pausedIn, resultIn, runModern, type Workshop, workshop } from './support.ts';
 
 const test = suite('waits of runs');
 
 const DAY_MS = 86_400_000;
+const SLEEP_MS = 3 * DAY_MS;
+const TASKS = { ...ASKABLE, extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
 const OPS = { principal: 'olga', scopes: ['ops'] } as const;
 
@@ -278,25 +280,45 @@ test('the task of a call is followed by the next process', async () => {
   assert.is(resultIn(await runModern(client, { resume: run })), 'done');
 });
 
-test('the task of a script lives as long as the script may wait, although it sleeps for longer than tasks live', async () => {
-  const { server, clock, written } = workshop();
-  const client = await connect(server, { auth: { principal: 'ada' } });
-  const capabilities = { ...ASKABLE, extensions: { 'io.modelcontextprotocol/tasks': {} } };
-  const days = 3;
-  const code = `await sleep(${days * DAY_MS}); return t.write({ n: 1 });`;
-  const running = runModern(client, { code }, {}, capabilities);
+/** A script that sleeps for longer than tasks live, until it is a task. */
+async function asleep(shop: Workshop) {
+  const client = await connect(shop.server, { auth: { principal: 'ada' } });
+  const running = runModern(client, { code: `await sleep(${SLEEP_MS}); return t.write({ n: 1 });` }, {}, TASKS);
   await settled();
-  await pass(clock, 20_000);
+  await pass(shop.clock, 20_000);
   const { resultType, taskId, ttlMs } = await running;
   assert.is(resultType, 'task');
   // It is open for a day after its sleep, at most.
-  assert.is(ttlMs, (days + 1) * DAY_MS - 1_000);
-  const look = () => client.modern('tasks/get', { taskId }, { [META.clientCapabilities]: capabilities });
-  await pass(clock, days * DAY_MS - 30_000);
-  assert.is((await look()).status, 'working');
-  assert.equal(written, []);
-  await pass(clock, 30_000);
-  const { status, result } = await look();
+  assert.is(ttlMs, SLEEP_MS + DAY_MS - 1_000);
+  return String(taskId);
+}
+
+async function lookAt(shop: Workshop, taskId: string) {
+  const client = await connect(shop.server, { auth: { principal: 'ada' } });
+  return client.modern('tasks/get', { taskId }, { [META.clientCapabilities]: TASKS });
+}
+
+test('the task of a script lives as long as the script may wait, although it sleeps for longer than tasks live', async () => {
+  const shop = workshop();
+  const task = await asleep(shop);
+  await pass(shop.clock, SLEEP_MS - 30_000);
+  assert.is((await lookAt(shop, task)).status, 'working');
+  assert.equal(shop.written, []);
+  await pass(shop.clock, 30_000);
+  const { status, result } = await lookAt(shop, task);
   assert.is(status, 'completed');
   assert.is(resultIn(Object(result)), 'wrote 1');
+});
+
+test('a script whose process is gone wakes in the next process, and its task has the result', async () => {
+  const inner = memoryStore();
+  const first = workshop({ store: new TestStore(inner) });
+  const task = await asleep(first);
+  const closing = first.server.close();
+  await pass(first.clock, 10_000);
+  await closing;
+  await first.clock.advance(SLEEP_MS);
+  const second = workshop({ store: new TestStore(inner) }, undefined, first.clock);
+  await untilPassed(second.clock, async () => (await lookAt(second, task)).status === 'completed', 100);
+  assert.equal([first.written, second.written], [[], [1]]);
 });
