@@ -15,9 +15,9 @@ export const MESSAGES: readonly BrokenBuild[] = [
   {
     id: 'R-58',
     test: TEST,
-    in: 'HandleDirectory.take',
-    find: 'if (entry) this.#host.outboxes.resume(entry);',
-    replace: '',
+    in: 'HandleDirectory.#found',
+    find: 'if (timer === OUT_TIMER) return this.#host.outboxes.resume(entry);',
+    replace: 'if (timer === OUT_TIMER) return;',
     why: 'messages of a process that has died are never delivered',
   },
   {
