@@ -7,6 +7,7 @@
 import { isResourceContents, sentBlock, sentContents } from '../core/execution/content.ts';
 import { isObject } from '../core/protocol/json.ts';
 import type { CompleteResult, Prompt, Resource, ResourceTemplate, Tool } from '../core/protocol/types.ts';
+import { withoutDangling } from './local-references.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 /** Reads a member. @returns undefined to leave it out; the value itself if it is fine */
@@ -45,7 +46,7 @@ const named =
 /** The keywords of a schema in which null has a meaning. */
 const NULL_VALUES: ReadonlySet<string> = new Set(['default', 'const', 'example', 'examples']);
 
-/** A schema of an object, without keywords that are null. */
+/** A schema of an object, without keywords that are null, and without references to nothing. */
 const schema: Reader = (value) => {
   if (!isObject(value) || Array.isArray(value)) return undefined;
   const nulls = Object.keys(value).filter((key) => value[key] === null && !NULL_VALUES.has(key));
@@ -53,9 +54,9 @@ const schema: Reader = (value) => {
   const isOther = !typed && value.type !== undefined && value.type !== null && !isObjectType(value.type);
   // A schema of another type cannot be repaired.
   if (isOther) return undefined;
-  if (nulls.length === 0 && typed) return value;
+  if (nulls.length === 0 && typed) return withoutDangling(value);
   const kept = Object.entries(value).filter(([key]) => !nulls.includes(key) && key !== 'type');
-  return { type: 'object', ...Object.fromEntries(kept) };
+  return withoutDangling({ type: 'object', ...Object.fromEntries(kept) });
 };
 
 function isObjectType(type: unknown): boolean {

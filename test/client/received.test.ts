@@ -109,6 +109,16 @@ for (const [what, given, kept] of [
   ['a list of types', { type: ['object', 'null'] }, { type: 'object' }],
   ['null keywords', { type: 'object', properties: null, required: null }, { type: 'object' }],
   ['a text', 'object', undefined],
+  [
+    'a reference to nothing',
+    { type: 'object', properties: { a: { $ref: '#/$defs/A', title: 'a' } } },
+    { type: 'object', properties: { a: { title: 'a' } } },
+  ],
+  [
+    'a definition that is nested where its reference does not look',
+    { type: 'object', properties: { a: { $defs: { A: {} }, anyOf: [{ $ref: '#/$defs/A' }, { type: 'null' }] } } },
+    { type: 'object', properties: { a: { $defs: { A: {} }, anyOf: [{}, { type: 'null' }] } } },
+  ],
   ['another type', { type: 'string' }, undefined],
 ] as const)
   test(`a tool whose input schema is ${what} ${kept ? 'is offered' : 'is left out, and the others stay'}`, () =>
