@@ -1,5 +1,6 @@
 /** The names of functions and of their groups: JavaScript identifiers for names of tools and mounts. */
 import { sha256 } from '../../../core/kernel/sha256.ts';
+import { ASKED_MEMBERS } from '../sandbox/prelude.ts';
 
 /** The longest part of a name in front of the hash that sets it apart. */
 const STEM = 55;
@@ -15,6 +16,9 @@ export const TAKEN_GLOBALS: ReadonlySet<string> = new Set([
   ...'super switch this throw true try typeof undefined var void while with yield arguments async'.split(' '),
   ...'ask code console escape host log progress resource self sleep unescape'.split(' '),
 ]);
+
+/** Names that no function can have: the language itself asks a group for them, and gets nothing. */
+export const TAKEN_MEMBERS: ReadonlySet<string> = new Set(ASKED_MEMBERS);
 
 /**
  * The identifiers for names, such as `issues_list` for `issues-list`. A name that is one stays as it is, unless it is taken; each other

@@ -5,7 +5,7 @@ import type { FoundMount, ToolDocumentation } from '../../../gateway/mounts/tool
 import { isFoundBy } from '../../../gateway/mounts/tool-index.ts';
 import { hasEffect } from '../runs/effects.ts';
 import type { FunctionTarget } from './code-functions.ts';
-import { identifiersFor, TAKEN_GLOBALS } from './function-names.ts';
+import { identifiersFor, TAKEN_GLOBALS, TAKEN_MEMBERS } from './function-names.ts';
 
 /** One function. */
 export interface ScriptFunction extends FunctionTarget {
@@ -54,7 +54,10 @@ export class FunctionTable {
       const tools = elements
         .filter((element) => element.source === source && isFoundBy('code', element))
         .map((element) => ({ element, tool: withoutPrefix(element.key, mount.prefix) }));
-      const names = identifiersFor(tools.map(({ tool }) => tool));
+      const names = identifiersFor(
+        tools.map(({ tool }) => tool),
+        TAKEN_MEMBERS,
+      );
       for (const { element, tool } of tools) {
         const name = names.get(tool) ?? tool;
         all.push(functionOf(element, mount, { group, name, tool }, refOf));

@@ -21,6 +21,8 @@ export const MAX_ARGUMENTS_LENGTH = 1_048_576;
 export const MAX_DEPTH = 64;
 /** Longest text of one line of the log, and of a message of an error, in characters. */
 export const MAX_LINE_LENGTH = 4_000;
+/** Names by which the language itself reads a value: a group has none of them. */
+export const ASKED_MEMBERS = 'then toJSON toString valueOf constructor prototype __proto__ hasOwnProperty'.split(' ');
 
 /**
  * An expression whose value is a function. The engine calls it with the function `host(kind, ...texts)`, which returns the number of a
@@ -142,8 +144,7 @@ const callable = (name) => {
   return freeze(made);
 };
 
-// Names by which the language itself reads a value: a group has none of them.
-const asked = table(['then', 'toJSON', 'toString', 'valueOf', 'constructor', 'prototype', '__proto__', 'hasOwnProperty']);
+const asked = table(${JSON.stringify(ASKED_MEMBERS)});
 const group = (name) => {
   const made = create(null);
   const get = (_, key) =>

@@ -28,6 +28,24 @@ async function withGateway(
   }
 }
 
+test('mcp-execution#133: a script calls each function that the search lists, whatever word its tool is called by', async () => {
+  const words = [
+    ...'delete typeof class await default arguments eval catch finally apply call bind name length raw'.split(' '),
+    ...Reflect.ownKeys(Object.prototype).map(String),
+    ...'then toJSON prototype 2fa a-b'.split(' '),
+  ];
+  const upstream = server('words');
+  for (const [at, word] of words.entries()) upstream.tool(word, { description: `task${at}` }, () => `is ${word}`);
+  await withGateway(upstream, async (call) => {
+    for (const [at, word] of words.entries()) {
+      const found = await call('search_functions', { query: `task${at}` });
+      const functions = [...found.matchAll(/^up\.([A-Za-z0-9_$]+)\(/gm)].map(([, name]) => name);
+      const code = `return [${functions.map((name) => `await up.${name}()`).join(', ')}]`;
+      assert.match(await call('run_code', { code }), `"is ${word}"`, `${word}: ${found}`);
+    }
+  });
+});
+
 test('code-mode#10 (UTCP): a result schema with $defs breaks no discovery, and its types are declared', async () => {
   const upstream = server('memory');
   const output = {
