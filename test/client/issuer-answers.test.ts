@@ -287,6 +287,13 @@ test('the error names what each place said', async () => {
 
 // Answers of token endpoints
 
+/** An ID token with a signature that nobody has made. */
+function idToken(claims: object): string {
+  return [{ alg: 'RS256' }, claims, 'x']
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+}
+
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 for (const [what, answer, expected] of [
@@ -297,6 +304,17 @@ for (const [what, answer, expected] of [
     jsonResponse({ access_token: 'good', token_type: 'Bearer', expires_in: null, refresh_token: null, scope: null }),
     undefined,
   ],
+  [
+    'an ID token of another issuer',
+    jsonResponse({
+      access_token: 'good',
+      token_type: 'Bearer',
+      id_token: idToken({ iss: 'https://other.example.com' }),
+    }),
+    undefined,
+  ],
+  ['an ID token that is none', jsonResponse({ access_token: 'good', token_type: 'Bearer', id_token: 'x' }), undefined],
+  ['scopes as a list', jsonResponse({ access_token: 'good', token_type: 'Bearer', scope: ['a', 'b'] }), undefined],
   ['seconds as text', jsonResponse({ access_token: 'good', token_type: 'Bearer', expires_in: '3600' }), undefined],
   [
     'an error with status 200',
@@ -321,6 +339,61 @@ for (const [what, answer, expected] of [
     const server = await guarded({ [RESOURCE]: names([issuer.url]) });
     if (expected) assert.match((await clientError(callAt(server))).message, expected);
     else await callAt(server);
+    await server.close();
+    await issuer.close();
+  });
+
+for (const rejected of ['invalid_target', 'invalid_request'])
+  test(`a refresh whose resource is rejected (${rejected}) is sent again without it, and nobody signs in`, async () => {
+    let expired = false;
+    let signIns = 0;
+    const resources: (string | null)[] = [];
+    const issuer = await issuerServer({
+      '/token': ({ body }) => {
+        const params = new URLSearchParams(body);
+        if (params.get('grant_type') === 'refresh_token') {
+          resources.push(params.get('resource'));
+          if (params.has('resource')) return jsonResponse({ error: rejected }, 400);
+          expired = false;
+        } else signIns += 1;
+        return jsonResponse({ access_token: 'good', token_type: 'Bearer', refresh_token: 'again' });
+      },
+    });
+    const server = await guarded({
+      [RESOURCE]: names([issuer.url]),
+      '/mcp': () => (expired ? response(401, { 'www-authenticate': 'Bearer' }) : undefined),
+    });
+    const tokens = memoryTokens();
+    await callAt(server, {}, tokens);
+    expired = true;
+    await callAt(server, {}, tokens);
+    assert.equal(resources, [`${server.url}/mcp`, null]);
+    assert.is(signIns, 1);
+    await server.close();
+    await issuer.close();
+  });
+
+for (const [member, value] of [
+  ['authorization_servers', 'ISSUER'],
+  ['scopes_supported', 'a b'],
+] as const)
+  test(`${member} of a resource may be a text in place of a list`, async () => {
+    const issuer = await issuerServer();
+    const server = await guarded({
+      [RESOURCE]: (_, own) =>
+        jsonResponse({
+          ...{ resource: `${own}/mcp`, authorization_servers: [issuer.url] },
+          [member]: value.replace('ISSUER', issuer.url),
+        }),
+    });
+    let asked: string | null = null;
+    await callAt(server, {
+      authorize(url) {
+        asked = url.searchParams.get('scope');
+        return authorize(url);
+      },
+    });
+    assert.is(asked, member === 'scopes_supported' ? 'a b' : null);
     await server.close();
     await issuer.close();
   });

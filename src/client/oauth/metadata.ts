@@ -99,6 +99,8 @@ export async function originIssuer(http: GuardedFetch, server: URL, signal: Abor
   };
 }
 
+/** The texts of a list. Some servers write a list of one as its text, and scopes with spaces between them. */
 function strings(value: unknown): readonly string[] | undefined {
+  if (typeof value === 'string') return value.split(' ').filter((word) => word !== '');
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : undefined;
 }

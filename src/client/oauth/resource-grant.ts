@@ -843,16 +843,23 @@ export class ResourceGrant implements Authorization {
       used = registration;
       const client = clientOf(registration);
       const auth = await this.#clientAuth(server, registration);
-      const response = await this.#proving(client, this.#proofKey, async (handle) =>
-        oauth4webapi.processRefreshTokenResponse(
-          server,
-          client,
-          await oauth4webapi.refreshTokenGrantRequest(server, client, auth, refreshToken, {
-            additionalParameters: known ? {} : { resource: resource?.resource ?? canonical(this.#server) },
-            ...this.#http(oauth4webapi, signal, handle),
-          }),
-        ),
-      );
+      const refreshed = (target: string | undefined): Promise<TokenEndpointResponse> =>
+        this.#proving(client, this.#proofKey, async (handle) =>
+          oauth4webapi.processRefreshTokenResponse(
+            server,
+            client,
+            await oauth4webapi.refreshTokenGrantRequest(server, client, auth, refreshToken, {
+              additionalParameters: resourceParameter(target),
+              ...this.#http(oauth4webapi, signal, handle),
+            }),
+          ),
+        );
+      const target = known ? undefined : (resource?.resource ?? canonical(this.#server));
+      const response = await refreshed(target).catch((error: unknown) => {
+        // Some servers take a resource with a code, and not with a refresh token, which belongs to one already.
+        if (target === undefined || !isForeignParameter(error)) throw error;
+        return refreshed(undefined);
+      });
       const { issuer, scopes } = grant;
       await this.#keep({ issuer, scopes, client: grant.client, metadata, refreshToken }, response, this.#proofKey);
       return true;
@@ -1052,6 +1059,11 @@ function errorIn(answer: unknown): string | undefined {
   if (!isObject(answer) || typeof answer.error !== 'string') return undefined;
   const { error, error_description: description } = answer;
   return plain(typeof description === 'string' ? `${error} (${description.slice(0, 200)})` : error);
+}
+
+/** True if the authorization server may have rejected a parameter that it does not know (RFC 8707 section 2). */
+function isForeignParameter(error: unknown): boolean {
+  return ['invalid_target', 'invalid_request'].includes(errorCode(error) ?? '');
 }
 
 /** True if the authorization server fails, instead of rejecting the request. */

@@ -4,7 +4,9 @@ import { isObject } from '../../core/protocol/json.ts';
 import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 
 /** Members that a server may write as null, which is as if they were missing. */
-const OPTIONAL = ['refresh_token', 'expires_in', 'scope', 'id_token'];
+const OPTIONAL = ['refresh_token', 'expires_in'];
+/** Members that a client of a resource does not use: an ID token of any form, and scopes as a list, make no difference. */
+const UNUSED = ['id_token', 'scope'];
 
 /**
  * A response of a token endpoint as the library expects it: JSON, an error with an error's status, a type of token, and seconds as
@@ -28,6 +30,7 @@ export async function readableTokenAnswer(response: Response): Promise<Response>
   if (typeof token === 'string' && !isHeaderValue(token))
     throw new Error('the authorization server issued an access token with characters that no HTTP header can carry');
   const members: Record<string, unknown> = { ...answer, token_type: answer.token_type ?? 'Bearer' };
+  for (const name of UNUSED) delete members[name];
   for (const name of OPTIONAL) if (members[name] === null) delete members[name];
   const seconds = members.expires_in;
   if (typeof seconds === 'string' && /^\d{1,12}$/.test(seconds)) members.expires_in = Number(seconds);
