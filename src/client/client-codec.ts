@@ -155,10 +155,9 @@ export function readError(error: unknown): {
   readonly message: string;
   readonly data: JsonValue | undefined;
 } {
-  if (!isObject(error)) return { code: 0, message: 'the server gave no reason', data: undefined };
-  const { code, message, data } = error;
+  const { code, message, data } = isObject(error) ? error : { message: error };
   return {
-    code: typeof code === 'number' ? code : 0,
+    code: typeof code === 'number' ? code : typeof code === 'string' && /^-?\d{1,9}$/.test(code) ? Number(code) : 0,
     message: typeof message === 'string' && message !== '' ? message : 'the server gave no reason',
     data: isJsonValue(data) ? data : undefined,
   };

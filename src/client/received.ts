@@ -6,6 +6,7 @@
 
 import { isResourceContents, sentBlock, sentContents } from '../core/execution/content.ts';
 import { isObject } from '../core/protocol/json.ts';
+import { writeJson } from '../core/protocol/json-text.ts';
 import type { CompleteResult, Prompt, Resource, ResourceTemplate, Tool } from '../core/protocol/types.ts';
 import { withoutDangling } from './local-references.ts';
 
@@ -19,6 +20,8 @@ export type Repaired = (member: string) => void;
 
 const text: Reader = (value) => (typeof value === 'string' ? value : undefined);
 const flag: Reader = (value) => (typeof value === 'boolean' ? value : undefined);
+/** A failure that is reported as text or as a number is a failure. */
+const failed: Reader = (value) => (typeof value === 'boolean' ? value : value === 'true' || value === 1 || undefined);
 const number: Reader = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
 const object: Reader = (value) => (isObject(value) && !Array.isArray(value) ? value : undefined);
 const members =
@@ -105,6 +108,9 @@ const NEEDED: Readonly<Record<string, string>> = {
 };
 const BLOCK: Reader = (value) => {
   if (!isObject(value) || typeof value.type !== 'string') return undefined;
+  // A number or an object in place of a text is what the tool has to say.
+  if (value.type === 'text' && typeof (value.text ?? '') !== 'string')
+    return BLOCK({ ...value, text: writeJson(value.text) });
   const needed = Object.hasOwn(NEEDED, value.type) ? NEEDED[value.type] : undefined;
   if (needed !== undefined && typeof value[needed] !== 'string') return undefined;
   const block = repaired(value, {
@@ -225,7 +231,7 @@ export function readCompletion(result: unknown): CompleteResult['completion'] | 
   };
 }
 
-const TOOL_RESULT: Shape = { structuredContent: (value) => value ?? undefined, isError: flag, _meta: object };
+const TOOL_RESULT: Shape = { structuredContent: (value) => value ?? undefined, isError: failed, _meta: object };
 
 /**
  * Reads the result of a request, if its method has one that servers write in their own way.

@@ -71,6 +71,27 @@ test('the cuts between chunks and the line ends change nothing', () => {
   );
 });
 
+test('a response that ends anywhere in its last event delivers the event if its message is whole, and no part of it', () => {
+  const message = fc
+    .record({ id: fc.nat(), result: fc.jsonValue({ maxDepth: 3 }) })
+    .map((value) => JSON.stringify(value));
+  fc.assert(
+    fc.property(message, fc.constantFrom('\n', '\r\n', '\r'), fc.boolean(), (data, end, named) => {
+      const head = named ? `id: 1${end}event: message${end}data: ` : 'data: ';
+      const bytes = Buffer.from(`${head}${data}${end}${end}`);
+      const least = Buffer.byteLength(head) + Buffer.byteLength(data);
+      for (let to = 0; to <= bytes.length; to += 1) {
+        const events: string[] = [];
+        const reader = new EventReader({ maxBytes: 1_000_000, onEvent: (_, got) => events.push(got) });
+        reader.push(bytes.subarray(0, to));
+        reader.end();
+        assert.equal(events, to < least ? [] : [data], `${to} of ${bytes.length}`);
+      }
+    }),
+    { numRuns: random(50) },
+  );
+});
+
 for (const [what, chunk] of [
   ['a line', 'x'.repeat(40)],
   ['an event', 'data: 0123456789\n'],

@@ -1,7 +1,7 @@
 /** What servers and proxies do between the lines of the specification: a client over HTTP and HTTP+SSE goes on, and says what it met. */
 import type { Socket } from 'node:net';
 import { createServer } from 'troupe';
-import { type ConnectOptions, connect } from 'troupe/client';
+import { type ConnectOptions, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import type { Timer } from '../../src/core/kernel/clock.ts';
@@ -57,6 +57,58 @@ test('an event with an id and without data lets the client poll on, as does one 
     },
   );
 });
+
+for (const end of ['', '\n'])
+  test(`a response whose last event ends with ${JSON.stringify(end)} is read, and a cut event is resumed`, async () => {
+    let id = 0;
+    await using(
+      ({ method, headers }, message) => {
+        const result = JSON.stringify(resultOf({ id, method: 'tools/call' }));
+        if (message.method === 'tools/call') {
+          id = message.id ?? 0;
+          return events(`retry: 200\nid: e0\n\ndata: ${result.slice(0, -5)}${end}`);
+        }
+        if (method === 'GET' && headers['last-event-id'] === 'e0') return events(`data: ${result}${end}`);
+        return undefined;
+      },
+      async (client) => assert.equal((await client.call('add')).content, DONE),
+    );
+  });
+
+test('an id of a session that a proxy has repeated is one id', () =>
+  using(
+    (_, message) =>
+      message.method === 'initialize'
+        ? jsonResponse(resultOf(message), 200, { 'mcp-session-id': 's1\r\nMcp-Session-Id: s1' })
+        : undefined,
+    async (client, server) => {
+      await client.call('add');
+      assert.is(server.requests.at(-1)?.headers['mcp-session-id'], 's1');
+    },
+  ));
+
+for (const [what, response, code, message] of [
+  ['a null error', { result: { content: DONE }, error: null }, undefined, undefined],
+  ['a null result', { result: null, error: { code: -32_603, message: 'down' } }, -32_603, /: down/],
+  [
+    'a result and an error',
+    { result: { content: DONE }, error: { code: -32_603, message: 'down' } },
+    -32_603,
+    /: down/,
+  ],
+  ['a text as its error', { error: 'down' }, 0, /: down/],
+  ['a text as its code', { error: { code: '-32000', message: 'down' } }, -32_000, /: down/],
+] as const)
+  test(`a response with ${what} is ${code === undefined ? 'its result' : 'an error in its words'}`, () =>
+    using(
+      (_, { method, id }) => (method === 'tools/call' ? jsonResponse({ jsonrpc: '2.0', id, ...response }) : undefined),
+      async (client) => {
+        if (code === undefined) return assert.equal((await client.call('add')).content, DONE);
+        const error = await clientError(client.call('add'));
+        assert.is(error instanceof ErrorResponse ? error.code : undefined, code);
+        assert.match(error.message, message);
+      },
+    ));
 
 test('S-79 an id of 1 MB is not sent again, and the log says so once', async () => {
   const logged: string[] = [];

@@ -344,7 +344,7 @@ for (const [what, answer, expected] of [
   });
 
 for (const rejected of ['invalid_target', 'invalid_request'])
-  test(`a refresh whose resource is rejected (${rejected}) is sent again without it, and nobody signs in`, async () => {
+  test(`a refresh whose resource is rejected (${rejected}) is sent again without it, and no person signs in`, async () => {
     let expired = false;
     let signIns = 0;
     const resources: (string | null)[] = [];

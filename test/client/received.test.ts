@@ -139,6 +139,9 @@ for (const [what, given, kept] of [
     ));
 
 const DONE = [{ type: 'text', text: 'done' }];
+/** A number in place of a text, and members that a text does not have. */
+const SEVEN = { type: 'text', text: '7' };
+const REST = { data: {}, uri: [], resource: 'x' };
 for (const [what, sent, expected] of [
   ['data without content', { structuredContent: { a: 1 } }, { content: [], structuredContent: { a: 1 } }],
   ['nothing', {}, { content: [] }],
@@ -154,10 +157,24 @@ for (const [what, sent, expected] of [
         [
           `a block "${type}" with the members ${JSON.stringify(members)}`,
           { content: [{ type, ...members }, ...DONE] },
-          { content: DONE },
+          {
+            content:
+              type === 'text' && 'text' in members && members.text === 7 ? [{ ...SEVEN, ...REST }, ...DONE] : DONE,
+          },
         ] as const,
     ),
   ),
+  ...[5, true, { a: [1] }, []].map(
+    (said) =>
+      [
+        `the text ${JSON.stringify(said)}`,
+        { content: [{ type: 'text', text: said }] },
+        { content: [{ type: 'text', text: JSON.stringify(said) }] },
+      ] as const,
+  ),
+  ['a failure as text', { content: DONE, isError: 'true' }, { content: DONE, isError: true }],
+  ['a failure as a number', { content: DONE, isError: 1 }, { content: DONE, isError: true }],
+  ['no failure as text', { content: DONE, isError: 'false' }, { content: DONE }],
   [
     'a link without a name',
     { content: [{ type: 'resource_link', uri: 'x://y', name: null }] },

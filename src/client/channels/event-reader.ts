@@ -28,7 +28,10 @@ interface SkippedEvent {
   field: 'data' | 'other' | undefined;
 }
 
-/** Takes the chunks of one response, cut anywhere. An event that has not ended when the response ends is dropped. */
+/**
+ * Takes the chunks of one response, cut anywhere. An event that has not ended when the response ends is dropped, unless its message is
+ * whole.
+ */
 export class EventReader {
   readonly #options: EventReaderOptions;
   readonly #decoder = new TextDecoder();
@@ -64,6 +67,14 @@ export class EventReader {
       if (carriage !== -1 && carriage < from) carriage = text.indexOf('\r', from);
     }
     if (from < text.length) this.#hold(text.slice(from));
+  }
+
+  /** The response has ended. Some servers write no empty line after their last event, or no line end at all. */
+  end(): void {
+    if (this.#failed || this.#skipping) return;
+    const begun = this.#whole('');
+    if (begun !== '') this.#line(begun);
+    if (isWhole(this.#data.join('\n'))) this.#dispatch();
   }
 
   #hold(piece: string): void {
@@ -153,6 +164,13 @@ export class EventReader {
     readData(skipped, data);
     if (begun !== '') this.#skip(skipped, begun);
   }
+}
+
+/** True for the text of an object up to its last brace. */
+function isWhole(text: string): boolean {
+  const envelope = new MessageEnvelope();
+  envelope.push(text);
+  return envelope.done && text.trimStart().startsWith('{');
 }
 
 /** Reads a piece of the line whose field is known. */

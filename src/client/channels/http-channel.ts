@@ -263,7 +263,7 @@ export class HttpChannel implements Channel {
     if (exchange.done) return discard(response.body);
     const session = response.headers['mcp-session-id'];
     if (message.method === 'initialize' && typeof session === 'string' && status < 300)
-      this.#session = session === '' ? undefined : session;
+      this.#session = session === '' ? undefined : once(session);
     if (message.id === undefined) return this.#afterMessage(exchange, response);
     if (status < 300 && type === 'text/event-stream') return this.#readStream(exchange, response);
     if (status === 401 || status === 403) return this.#unauthorized(exchange, response);
@@ -380,7 +380,7 @@ export class HttpChannel implements Channel {
         },
       },
     );
-    response.body.on('data', reader);
+    read(response, reader);
     response.body.on('close', () => {
       if (!exchange.done) this.#streamCut(exchange, cut('unknown', response.body.errored));
     });
@@ -477,7 +477,7 @@ export class HttpChannel implements Channel {
           advanced,
           { onSkipped: (envelope, bytes) => this.#report({ type: 'dropped', envelope, bytes }) },
         );
-        response.body.on('data', reader);
+        read(response, reader);
         response.body.on('close', () => {
           // A server that closes the stream at once, each time, is asked more and more rarely.
           if (this.#options.clock.now() - began >= STEADY_MS) advanced();
@@ -576,14 +576,14 @@ export class HttpChannel implements Channel {
     };
   }
 
-  /** Reads events into texts; remembers ids and delays. @returns the listener for chunks */
+  /** Reads events into texts; remembers ids and delays. */
   #reader(
     deliver: (text: string) => void,
     at: ResumableStream,
     advanced: () => void,
     tooLong: Pick<EventReaderOptions, 'onOverflow' | 'onSkipped'>,
-  ): (chunk: Buffer) => void {
-    const reader = new EventReader({
+  ): EventReader {
+    return new EventReader({
       maxBytes: this.#options.maxMessageBytes,
       onId: (id) => {
         const position = this.#resumable(id, at);
@@ -598,7 +598,6 @@ export class HttpChannel implements Channel {
       },
       ...tooLong,
     });
-    return (chunk) => reader.push(chunk);
   }
 
   /** The id of an event as a header: its bytes in UTF-8 (WHATWG HTML, "Last-Event-ID"). Empty if no header can carry it. */
@@ -682,6 +681,17 @@ function isJson(type: string): boolean {
 }
 
 /** Guesses that a body is a JSON-RPC message: the connection parses it, and a body of another kind is an excerpt for a person. */
+function read({ body }: OriginResponse, reader: EventReader): void {
+  body.on('data', (chunk: Buffer) => reader.push(chunk));
+  body.on('end', () => reader.end());
+}
+
+/** The value of a header that a proxy has repeated: Node joins its values, and no id of a session has a space. */
+function once(value: string): string {
+  const [first = '', ...others] = value.split(', ');
+  return others.every((each) => each === first) ? first : value;
+}
+
 function hasError(text: string): boolean {
   return text.includes('"jsonrpc"') && text.includes('"error"');
 }

@@ -128,6 +128,7 @@ export class HttpSseChannel implements Channel {
       onSkipped: (envelope, bytes) => this.#host?.send({ type: 'dropped', envelope, bytes }),
     });
     body.on('data', (chunk: Buffer) => reader.push(chunk));
+    body.on('end', () => reader.end());
     body.on('close', () => {
       opened();
       this.#gone({

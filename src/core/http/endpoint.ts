@@ -257,7 +257,8 @@ export class Endpoint implements RouteAnswers {
 
   /** Serves a sender of deliveries, which no list need name: its signature counts. */
   #webhook(request: HttpRequest, webhook: WebhookRoute, path: string, query: string): void {
-    if (request.method !== 'POST') return this.#wrongMethod(request, 'POST');
+    const { method } = request;
+    if (method !== 'POST' && method !== 'GET') return this.#wrongMethod(request, 'POST');
     const host = this.#open?.host;
     if (!host || this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
     const excess = this.#exchanges.excess(ANONYMOUS);
@@ -267,7 +268,7 @@ export class Endpoint implements RouteAnswers {
     if (request.response.gone) return;
     this.#exchanges.add(ANONYMOUS);
     request.response.listener = { closed: () => this.#exchanges.remove(ANONYMOUS), drained() {} };
-    receiveWebhook(request, webhook, { path, query, host }, this);
+    receiveWebhook(request, webhook, { method, path, query, host }, this);
   }
 
   /** Serves a card, which a page of any site may read. */

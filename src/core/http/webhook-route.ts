@@ -8,6 +8,7 @@ import type { RouteAnswers } from './mcp-routes.ts';
 
 /** A request to a webhook, whose sender is not known. */
 export interface WebhookPost {
+  readonly method: 'POST' | 'GET';
   readonly path: string;
   /** Without its "?". */
   readonly query: string;
@@ -43,6 +44,7 @@ declare module '../transports/transport.ts' {
 }
 
 interface WebhookPlace {
+  readonly method: WebhookPost['method'];
   readonly path: string;
   readonly query: string;
   readonly host: TransportHost;
@@ -52,7 +54,7 @@ interface WebhookPlace {
 export function receiveWebhook(
   request: HttpRequest,
   webhook: WebhookRoute,
-  { path, query, host }: WebhookPlace,
+  { method, path, query, host }: WebhookPlace,
   answers: RouteAnswers,
 ): void {
   const refuse = (status: number, message: string): void =>
@@ -86,7 +88,7 @@ export function receiveWebhook(
     const { remoteAddress } = request;
     const values = (name: string): readonly string[] => request.values(name.toLowerCase());
     void webhook
-      .receive({ path, query, remoteAddress, values, body: read.bytes ?? new Uint8Array() })
+      .receive({ method, path, query, remoteAddress, values, body: read.bytes ?? new Uint8Array() })
       .then(({ status, text, headers }) => {
         if (request.response.gone) return;
         const type = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' };

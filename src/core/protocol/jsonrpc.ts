@@ -43,7 +43,8 @@ export function readIncoming(value: unknown): Incoming {
   if (method === undefined && ('result' in value || 'error' in value)) {
     if (value.jsonrpc !== '2.0' || readable === undefined)
       return invalid(undefined, false, 'a response needs "jsonrpc": "2.0" and the id of a request');
-    return { kind: 'response', id: readable, result: value.result, error: value.error };
+    // Both members in each response, one of them null, as in JSON-RPC 1.0.
+    return { kind: 'response', id: readable, result: value.result, error: value.error ?? undefined };
   }
   if (id !== undefined && readable === undefined)
     return invalid(

@@ -3,6 +3,8 @@ import type { JsonValue } from '../../core/protocol/json.ts';
 
 /** A request whose sender is not known yet. */
 export interface HookRequest {
+  /** `GET` is the question of a sender before it delivers, which has no body: only a `reply` answers it. */
+  readonly method: 'POST' | 'GET';
   /** The path of the webhook, without the query. */
   readonly path: string;
   /** Without its "?". */

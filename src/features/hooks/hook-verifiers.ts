@@ -160,7 +160,7 @@ export function slack(options: DatedHookSecret): HookVerifier {
 
 /**
  * Verifies deliveries by the specification Standard Webhooks, and those of Svix, whose headers have other names. A secret is base64
- * after `whsec_`.
+ * after `whsec_` or `v1,whsec_`.
  *
  * @throws {TypeError | RangeError} for an invalid option; the message does not contain the secret
  * @example server.webhook('/hooks/billing', { verify: standardWebhooks({ secret: process.env.BILLING_SECRET }), to: handle });
@@ -204,7 +204,12 @@ function decoded(text: string, encoding: 'hex' | 'base64'): Buffer | undefined {
   if (text.length > 128) return undefined;
   const bytes = Buffer.from(text, encoding);
   if (encoding === 'hex') return HEX_SHA256.test(text) || /^[0-9a-f]{128}$/i.test(text) ? bytes : undefined;
-  return bytes.toString('base64') === text ? bytes : undefined;
+  return isBase64Of(bytes, text) ? bytes : undefined;
+}
+
+/** True for the base64 of these bytes, with or without its padding, in the alphabet of MIME or of URLs. */
+function isBase64Of(bytes: Buffer, text: string): boolean {
+  return bytes.toString('base64url') === text.replace(/=+$/, '').replace(/\+/g, '-').replace(/\//g, '_');
 }
 
 interface BodyMembers {
@@ -249,7 +254,8 @@ function secretsProblem(given: unknown): string | undefined {
 
 /** @throws {TypeError} for a secret that is not base64 */
 function standardKey(text: string): Buffer {
-  const encoded = text.startsWith('whsec_') ? text.slice('whsec_'.length) : text;
+  // Supabase shows its secrets with the version of the signature in front.
+  const encoded = text.replace(/^(?:v1,)?whsec_/, '');
   const key = Buffer.from(encoded, 'base64');
   if (key.length >= MIN_SECRET && key.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '')) return key;
   throw new TypeError('standardWebhooks: secret: expected base64 after "whsec_", got other text');

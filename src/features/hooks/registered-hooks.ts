@@ -65,6 +65,13 @@ const MAX_LISTED = 1_000;
 /** RFC 9110 section 11.6.1 requires a challenge. */
 const REJECTED: WebhookAnswer = { status: 401, headers: { 'www-authenticate': 'Signature' } };
 
+/** A GET that the verifier does not answer. */
+const NO_QUESTION: WebhookAnswer = {
+  status: 405,
+  text: 'method: expected POST, got GET\n',
+  headers: { allow: 'POST' },
+};
+
 const QUERY: option.Rows<HookQuery> = {
   state: option.oneOf('waiting', 'running', 'done', 'dead'),
   limit: option.expected(`a whole number from 1 to ${MAX_LISTED}`, (value) => option.isWhole(value, 1, MAX_LISTED)),
@@ -171,7 +178,7 @@ export class RegisteredHooks {
     const type = post.values('content-type').join(', ');
     const content = contentOf(type, post.body);
     const request: HookRequest = {
-      ...{ path: hook.path, query: post.query, body: post.body, now: this.table.date },
+      ...{ method: post.method, path: hook.path, query: post.query, body: post.body, now: this.table.date },
       header: (name) => (post.values(name).length === 0 ? undefined : post.values(name).join(', ')),
       only: (name) => (post.values(name).length === 1 ? post.values(name)[0] : undefined),
       json: () => jsonIn(content, post.body),
@@ -183,8 +190,9 @@ export class RegisteredHooks {
     } catch (error) {
       this.#failed(`the verifier of webhook ${hook.path} failed, and its request is rejected`, error);
     }
-    if (!isObject(proof)) return ['rejected', REJECTED];
+    if (!isObject(proof)) return ['rejected', post.method === 'GET' ? NO_QUESTION : REJECTED];
     const { reply, once, id, type: kind } = readProof(proof);
+    if (reply === undefined && post.method === 'GET') return ['rejected', NO_QUESTION];
     if (reply !== undefined) return ['answered', { status: 200, text: reply }];
     try {
       readContent(content, post.body);

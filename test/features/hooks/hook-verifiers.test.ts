@@ -186,6 +186,27 @@ test('an HMAC in base64 with another name is verified by its description', async
   assert.is(await verify(requestOf('{ }', headers, 0)), undefined);
 });
 
+test('base64 has one meaning with or without its padding, in the alphabet of MIME and of URLs', async () => {
+  const verify = hmac({ secret: 'hush-hush', header: 'X-Signature', encoding: 'base64' });
+  for (let n = 0; n < 50; n += 1) {
+    const body = `{"n":${n}}`;
+    const right = hmacOf('hush-hush', body, 'base64');
+    const url = right.replaceAll('+', '-').replaceAll('/', '_');
+    for (const value of [right, url, right.replace('=', ''), url.replace('=', '')])
+      assert.ok(await verify(requestOf(body, { 'x-signature': value }, 0)), value);
+    for (const value of [right.slice(1), `${right}A`, ` ${right}`, `${right.slice(0, 9)} ${right.slice(9)}`])
+      assert.is(await verify(requestOf(body, { 'x-signature': value }, 0)), undefined, value);
+  }
+});
+
+test('a secret of Standard Webhooks may have the version of its signatures in front, and no other text', async () => {
+  const { standard } = EXAMPLES;
+  for (const secret of [STANDARD_KEY, `whsec_${STANDARD_KEY}`, `v1,whsec_${STANDARD_KEY}`])
+    assert.ok(await verified({ ...standard, verify: standardWebhooks({ secret }) }), secret);
+  for (const secret of [`v1,${STANDARD_KEY}`, `v2,whsec_${STANDARD_KEY}`, `whsec_whsec_${STANDARD_KEY}`])
+    assert.throws(() => standardWebhooks({ secret }), /expected base64 after "whsec_"/);
+});
+
 test('S-140: a secret that is missing, short or padded is rejected when the webhook is made, and no message contains it', () => {
   for (const [secret, expected] of [
     [undefined, /secret: expected a secret as a string, got nothing\. Set the environment variable/],

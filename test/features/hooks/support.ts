@@ -37,7 +37,7 @@ export function requestOf(
   const bytes = Buffer.from(body);
   const valuesOf = (name: string): readonly string[] => [headers[name.toLowerCase()] ?? []].flat();
   return {
-    ...{ path: '/hooks', query: '', body: bytes, now },
+    ...{ method: 'POST', path: '/hooks', query: '', body: bytes, now },
     header: (name) => (valuesOf(name).length === 0 ? undefined : valuesOf(name).join(', ')),
     only: (name) => (valuesOf(name).length === 1 ? valuesOf(name)[0] : undefined),
     json() {

@@ -267,6 +267,32 @@ test('S-143: a webhook takes POST only, at its path only, up to its longest body
   await server.close();
 });
 
+test('S-143: a question by GET gets the reply of the verifier, and is never a delivery', async () => {
+  const asked: string[] = [];
+  const { server, handled, clock } = await receiver({
+    verify: ({ method, query, body, only }) => {
+      asked.push(`${method} ${query} ${body.length}`);
+      const all = new URLSearchParams(query);
+      if (method === 'GET' && all.get('token') === 'hush-hush') return { reply: all.get('challenge') ?? '' };
+      // A verifier that does not look at the method.
+      return only('x-token') === 'hush-hush' ? { type: 'push' } : undefined;
+    },
+  });
+  const get = (query: string, init: RequestInit = {}): Promise<Response> =>
+    server.fetch(new Request(`http://hooks.example.com${PATH}?${query}`, init));
+  const answer = await get('token=hush-hush&challenge=<b>1');
+  assert.equal([answer.status, await answer.text()], [200, '<b>1']);
+  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
+  for (const init of [{}, { headers: { 'x-token': 'hush-hush' } }, { method: 'HEAD' }, { method: 'PUT', body: '{}' }]) {
+    const rejected = await get('token=no', init);
+    assert.equal([rejected.status, rejected.headers.get('allow')], [405, 'POST']);
+  }
+  assert.equal(asked, ['GET token=hush-hush&challenge=%3Cb%3E1 0', 'GET token=no 0', 'GET token=no 0']);
+  await clock.advance(0);
+  assert.is(handled.length, 0);
+  await server.close();
+});
+
 test('S-143: an address has a rate of its own at each webhook, before anything is read', async () => {
   const { send, server, clock, logged } = await receiver({ rate: { perSecond: 1, burst: 2 } });
   const statuses = async (): Promise<readonly number[]> => [
