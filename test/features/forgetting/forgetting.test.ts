@@ -21,7 +21,6 @@ import {
 import { connect, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { nodesSuite } from '../../harness/postgres.ts';
-import { haveShares } from '../../harness/shares.ts';
 import { until } from '../../harness/wait.ts';
 import { type Receiver, receiver, subscription } from '../events/delivery/support.ts';
 import { Modern, NAME } from '../tasks/support.ts';
@@ -234,8 +233,6 @@ nodes('S-170: each node of a cluster forgets a principal, whichever node is call
     return { server, store };
   };
   const [one, two] = [await node(), await node()];
-  // The clients of this test use no way that finds what has moved to the other node.
-  await haveShares(one.server, two.server);
   const bob = await fill(one.server, 'bob');
   const before = await rowsIn(one.store);
   await fill(one.server, 'ada');
