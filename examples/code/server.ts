@@ -1,13 +1,12 @@
 /** A gateway over an API and two servers, whose tools a model calls in scripts: it lists three tools, however many there are behind them. */
-import { createServer, memoryStore, openapi, type Server } from 'troupe';
+import { createServer, openapi, type Server } from 'troupe';
 import * as z from 'zod';
 import { effect, startShop } from './shop.ts';
 
 const DAYS: Readonly<Record<string, number>> = { lamp: 2, desk: 21, sofa: 60 };
 
-// Only the office has the store of `--data`: on one store, each server would run the tasks of the others again.
 function stock(): Server {
-  const server = createServer({ name: 'stock', version: '1.0.0', store: memoryStore() });
+  const server = createServer({ name: 'stock', version: '1.0.0' });
   server.tool(
     'days_until',
     {
@@ -22,7 +21,7 @@ function stock(): Server {
 }
 
 function mail(): Server {
-  const server = createServer({ name: 'mail', version: '1.0.0', store: memoryStore() });
+  const server = createServer({ name: 'mail', version: '1.0.0' });
   const input = z.object({ to: z.string(), text: z.string() });
   server.tool('send', { description: 'Sends a message.', input }, ({ to, text }) => effect(`wrote to ${to}: ${text}`));
   return server;

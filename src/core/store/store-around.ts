@@ -7,7 +7,7 @@ export class StoreAround extends Store {
   readonly durable: boolean;
   declare readonly notes?: Notes;
   declare readonly nodes?: Nodes;
-  protected readonly inner: Store;
+  protected inner: Store;
 
   constructor(inner: Store) {
     super();

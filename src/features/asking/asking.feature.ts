@@ -20,7 +20,7 @@ export const asking: Feature<AskingService> = {
   open(core) {
     const throughModel = core.options.askThroughModel === true;
     const { system, keys, limits, quotas, store, stages, elements } = core;
-    const log = new Lazy(() => new RequestLog({ system, limits, store, server: core.info.name }));
+    const log = new Lazy(() => new RequestLog({ system, limits, store }));
     const requests = new Lazy(
       () =>
         new InteractiveRequests({

@@ -19,8 +19,6 @@ interface RequestLogOptions {
   readonly system: ActorSystem;
   readonly limits: Limits;
   readonly store: Store;
-  /** The name of the server: servers of one program may share a store, and each runs its own calls again. */
-  readonly server: string;
 }
 
 /** The status of a state that a client has returned. */
@@ -84,7 +82,7 @@ export class RequestLog {
   recordOf(id: string, fresh: boolean, request: RequestView): RequestStorage {
     const found = this.#records.get(id);
     if (found) return found;
-    const { limits, store, system, server } = this.#options;
+    const { limits, store, system } = this.#options;
     const expires = (): number => this.#lasting.get(id) ?? system.clock.date() + limits.maxTimeoutMs + limits.askMs;
     const record = new RequestRecord({
       store,
@@ -93,7 +91,7 @@ export class RequestLog {
       principal: request.client.principal,
       row: () => this.#row(id, 'open', expires()),
       // A task stores its call itself.
-      call: () => (this.#lasting.has(id) ? undefined : toText({ server, tool: toolOf(request), ...callOf(request) })),
+      call: () => (this.#lasting.has(id) ? undefined : toText({ tool: toolOf(request), ...callOf(request) })),
       fresh,
     });
     this.#records.set(id, record);
@@ -226,7 +224,7 @@ export class RequestLog {
     return rows.map(({ actor, due }) => ({ id: actor.slice(PREFIX.length), due }));
   }
 
-  /** Returns the stored call of a suspended request of this server, so that it can run again; undefined if there is none. */
+  /** Returns the stored call of a suspended request, so that it can run again; undefined if there is none. */
   async suspendedCall(id: string): Promise<{ readonly call: JsonValue; readonly recorded: RecordedReply } | undefined> {
     const { store } = this.#options;
     const [call, checkpoint, stored] = await Promise.all([
@@ -234,7 +232,7 @@ export class RequestLog {
       this.checkpoint(id),
       store.load(actorOf(id)),
     ]);
-    if (!isObject(call) || call.server !== this.#options.server || checkpoint === undefined) return undefined;
+    if (call === undefined || checkpoint === undefined) return undefined;
     // The request was asked once more than it was answered.
     const last = stored?.snapshot ? roundIn(fromText(stored.snapshot.data, actorOf(id))) : 0;
     const recorded = { id, round: last + 1, replies: {}, steps: await this.steps(id), checkpoint, waits: true };

@@ -32,7 +32,7 @@ export const events: Feature<EventService> = {
     const holds: CellHolder = {
       /** The store may have subscriptions of another process. */
       async take(cells) {
-        if ((await store.list({ kind: 'webhook', name: core.info.name, cells, limit: 1 })).length === 0) return;
+        if ((await store.list({ kind: 'webhook', cells, limit: 1 })).length === 0) return;
         const { subscriptions } = service.value.webhooks.value;
         await subscriptions.take(cells);
         if (serves) subscriptions.started();

@@ -46,6 +46,7 @@ import { type Feature, featuresIn, optionRows } from '../../core/server/feature.
 import { launcher } from '../../core/server/launcher.ts';
 import type { ServerOptions } from '../../core/server/options.ts';
 import { createRuntime, type Runtime } from '../../core/server/runtime.ts';
+import { LaunchedStore } from '../../core/store/launched-store.ts';
 import type { DeadLetter } from '../../core/store/store.ts';
 import type { Readiness, Transport } from '../../core/transports/transport.ts';
 import type { MountArguments, MountRegistration } from '../../gateway/mounts/define-mount.ts';
@@ -157,7 +158,8 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
     option.check('createServer: ', options, optionRows(features));
     this.info = readInfo(options);
     // The launcher of the program may provide a store (`troupe run --data DIR`).
-    const store = options.store ?? launcher()?.store?.();
+    const given = options.store ? undefined : launcher()?.store?.();
+    const store = options.store ?? (given && new LaunchedStore(given, this.info.name));
     const cluster = options.cluster ?? launcher()?.cluster?.();
     const provided = store !== options.store || cluster !== options.cluster;
     this.options = provided ? { ...options, ...(store && { store }), ...(cluster && { cluster }) } : options;

@@ -41,8 +41,6 @@ interface TaskRecordsOptions {
   readonly store: Store;
   readonly requestLog: RequestLog;
   readonly limits: Pick<Limits, 'maxTasks'>;
-  /** The name of the server: servers of one program may share a store, and each runs its own calls again. */
-  readonly server: string;
 }
 
 const VERSION = '1';
@@ -50,8 +48,6 @@ const CALL = 'call';
 
 /** A task that was read. */
 export interface StoredTask {
-  /** The name of its server. */
-  readonly server: string;
   readonly record: TaskRecord;
   readonly task: TaskSnapshot;
 }
@@ -117,7 +113,7 @@ export class TaskRecords {
     return store.commit([{ type: 'forget', actor: actorOfTask(id) }, requestLog.deletion(identity)]);
   }
 
-  /** Loads the stored tasks of this server, oldest first. A task that cannot be read is omitted and logged. */
+  /** Loads the stored tasks, oldest first. A task that cannot be read is omitted and logged. */
   async take(cells: readonly number[] | undefined): Promise<readonly StoredTask[]> {
     const { store, limits, system } = this.#options;
     const found: StoredTask[] = [];
@@ -126,7 +122,7 @@ export class TaskRecords {
     const live = rows.filter((row) => isLive(row, now));
     while (live.length > 0)
       for (const task of await Promise.all(live.splice(0, READS).map((row) => this.read(row))))
-        if (task?.server === this.#options.server) found.push(task);
+        if (task) found.push(task);
     return found;
   }
 
@@ -189,20 +185,18 @@ export class TaskRecords {
       throw new StoreError('corrupt', `expected a snapshot of version ${VERSION}, got one of ${snapshot.version}`);
     const kept = fromText(snapshot.data, 'the stored snapshot of a task');
     if (!isTaskCallData(kept)) throw damaged('its snapshot');
-    const { server, session, identity, round, ordinal, ttlMs, trace, task, needed } = kept;
+    const { session, identity, round, ordinal, ttlMs, trace, task, needed } = kept;
     const { name: tool, principal: owner, created } = row;
     const id = idOfTask(row);
-    const record = { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created, needed };
-    return { server, record, task };
+    return { record: { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created, needed }, task };
   }
 
   #writes(record: TaskRecord, task: TaskSnapshot): readonly Write[] {
     const { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created, needed } = record;
-    const { server } = this.#options;
     const actor = actorOfTask(id);
     const row = { id: actor, kind: 'task', name: tool, principal: owner, created, expires: expiryOf(record) } as const;
     const kept = (now: TaskSnapshot): string =>
-      toText({ server, session, identity, round, ordinal, ttlMs, trace, needed, task: now });
+      toText({ session, identity, round, ordinal, ttlMs, trace, needed, task: now });
     return [
       { type: 'actor', actor: { ...row, status: task.status } },
       { type: 'snapshot', actor, version: VERSION, data: this.#text(kept, task) },
@@ -262,15 +256,13 @@ function damaged(what: string): StoreError {
 
 interface TaskCallData
   extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs' | 'trace' | 'needed'> {
-  readonly server: string;
   readonly task: TaskSnapshot;
 }
 
 function isTaskCallData(value: unknown): value is TaskCallData {
   if (!isObject(value) || !isObject(value.task)) return false;
-  const { server, identity, round, ordinal, ttlMs, trace, task, needed } = value;
+  const { identity, round, ordinal, ttlMs, trace, task, needed } = value;
   return (
-    typeof server === 'string' &&
     typeof identity === 'string' &&
     typeof round === 'number' &&
     typeof ordinal === 'number' &&

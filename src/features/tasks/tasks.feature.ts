@@ -21,9 +21,7 @@ export const tasks: Feature<TaskTable> = {
         table: table.value,
         contexts: elements,
         execution: () => elements.calling,
-        records: store.durable
-          ? new TaskRecords({ system, store, requestLog, limits, server: core.info.name })
-          : undefined,
+        records: store.durable ? new TaskRecords({ system, store, requestLog, limits }) : undefined,
         shared: core.service(cluster).shared,
       });
       core.bus.on('principal.forgotten', (forgotten) => created.forget(forgotten));

@@ -19,7 +19,7 @@ test('finds the timers of suspended calls behind any number of timers of instanc
   await store.commit(Array.from({ length: 50 }, (_, n) => timer(`handle/room/${n}`, n)));
   await store.commit([timer('question/b', 200), timer('question/a', 100)]);
   const system = createActorSystem({ clock: new SimulatedClock(), log: () => {} });
-  const log = new RequestLog({ server: 'tested', store, limits: resolveLimits({}), system });
+  const log = new RequestLog({ store, limits: resolveLimits({}), system });
   assert.equal(await log.due(2, undefined), [
     { id: 'a', due: 100 },
     { id: 'b', due: 200 },

@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
+import { launchedBy } from '../../../src/core/server/launcher.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import type { Store, StoreAnswer, StoreQuery, Write } from '../../../src/core/store/store.ts';
 import type { CodeOptions } from '../../../src/features/code/code-options.ts';
@@ -222,26 +223,34 @@ test('a script that is a task continues in the next process when its own is clos
   }
 });
 
-test('a task continues in its own server, although another server of the program shares its store', async () => {
+test('a task continues in the server of its command, although that mounts another server of the program', async () => {
   const inner = memoryStore();
   const clock = new SimulatedClock();
-  const first = workshop({ store: new TestStore(inner) }, undefined, clock);
-  const client = await connect(first.server, { auth: { principal: 'ada' } });
+  const begin = async (): Promise<[Workshop, TestClient]> => {
+    const store = new TestStore(inner);
+    launchedBy({ listens: () => undefined, reads() {}, store: () => store });
+    const { server: stock } = loggedServer({ name: 'stock', clock });
+    stock.tool('count', () => '3');
+    const made = workshop({}, undefined, clock);
+    launchedBy(undefined);
+    await (await made.server.mount('stock', stock, { trust: true })).ready();
+    return [made, await connect(made.server, { auth: { principal: 'ada' } })];
+  };
+  const [first, client] = await begin();
   const code = 'await t.write({ n: 1 }); await sleep(60000); return t.write({ n: 2 });';
   const task = idOf(await call(client, 'tools/call', { name: 'run_code_task', arguments: { code } }));
   await until(() => first.written.length === 1);
-  const closing = first.server.close();
-  await pass(clock, 10_000);
-  await closing;
-  const { server } = loggedServer({ name: 'stock', clock, store: new TestStore(inner) });
-  await connect(server, { auth: { principal: 'ada' } });
-  await pass(clock, 1_000);
-  const second = workshop({ store: new TestStore(inner) }, undefined, clock);
-  const again = await connect(second.server, { auth: { principal: 'ada' } });
+  const close = async ({ server }: Workshop): Promise<void> => {
+    const closing = server.close();
+    await pass(clock, 10_000);
+    await closing;
+  };
+  await close(first);
+  const [second, again] = await begin();
   await pass(clock, 60_000);
   assert.match(String(await ended(second, again, task, () => false)), '"result":"wrote 2"');
   assert.equal([first.written, second.written], [[1], [2]]);
-  await server.close();
+  await close(second);
 });
 
 test('a client of 2026-07-28 returns to the next process with its answer, and the script continues', async () => {

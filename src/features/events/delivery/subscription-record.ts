@@ -104,12 +104,8 @@ export function openSecrets(ring: KeyRing, { id, secrets }: StoredSubscription):
 }
 
 /** The writes that store a subscription. */
-export function writesOfSubscription(
-  record: StoredSubscription,
-  name: string,
-  keptMs: number,
-): readonly [Write, Write] {
-  const { id, principal, state, created, until } = record;
+export function writesOfSubscription(record: StoredSubscription, keptMs: number): readonly [Write, Write] {
+  const { id, name, principal, state, created, until } = record;
   const expires = until === null ? undefined : until + keptMs;
   const actor: ActorRow = {
     ...{ id: subscriptionActor(id), kind: 'webhook', name, principal, status: state, created, expires },

@@ -159,7 +159,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
 
   /** Stores a new subscription, whose place is reserved, and begins to deliver. @throws {StoreError} */
   async create(record: StoredSubscription): Promise<WebhookDelivery> {
-    await this.#core.store.commit(this.#writesOf(record));
+    await this.#core.store.commit(writesOfSubscription(record, KEPT_MS));
     const delivery = this.#hold(record, this.system.clock.date());
     delivery.mailbox.send({ type: 'begin' });
     return delivery;
@@ -167,7 +167,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
 
   /** Stores what its client has changed. @throws {StoreError} */
   async refresh(delivery: WebhookDelivery, record: StoredSubscription): Promise<void> {
-    await this.#core.store.commit(this.#writesOf({ ...record, state: 'live' }));
+    await this.#core.store.commit(writesOfSubscription({ ...record, state: 'live' }, KEPT_MS));
     delivery.mailbox.send({ type: 'refresh', record });
     this.changed(delivery);
   }
@@ -198,11 +198,6 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     this.#ofPrincipal.add(principal, delivery);
     this.#sweepLater();
     return delivery;
-  }
-
-  /** Servers of one program may share a store: the rows have the name of the server, and each server takes up its own. */
-  #writesOf(record: StoredSubscription): ReturnType<typeof writesOfSubscription> {
-    return writesOfSubscription(record, this.#core.info.name, KEPT_MS);
   }
 
   #forget(id: string): Promise<void> {
@@ -375,7 +370,7 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
     const writes: Write[] = [];
     for (const delivery of deliveries) {
       this.#dirty.delete(delivery);
-      if (delivery.stored) writes.push(...this.#writesOf(delivery.record));
+      if (delivery.stored) writes.push(...writesOfSubscription(delivery.record, KEPT_MS));
     }
     if (writes.length === 0) return;
     try {
@@ -389,17 +384,11 @@ export class WebhookSubscriptions implements CellHolder, DeliveryHost {
   }
 
   async take(cells: readonly number[] | undefined): Promise<void> {
-    const { store, info } = this.#core;
+    const { store } = this.#core;
     if (!store.durable) return;
     let after: ActorRow | undefined;
     do {
-      const rows: readonly ActorRow[] = await store.list({
-        kind: 'webhook',
-        name: info.name,
-        cells,
-        after,
-        limit: PAGE,
-      });
+      const rows: readonly ActorRow[] = await store.list({ kind: 'webhook', cells, after, limit: PAGE });
       for (let at = 0; at < rows.length; at += LOADED)
         await Promise.all(rows.slice(at, at + LOADED).map(({ id }) => this.#load(idOfActor(id))));
       after = rows.length === PAGE ? rows.at(-1) : undefined;

@@ -2,9 +2,8 @@
 import * as assert from 'uvu/assert';
 import { memoryStore } from '../../../../src/core/store/memory-store.ts';
 import { StoreError, type Write } from '../../../../src/core/store/store.ts';
-import { connect, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
+import { SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { conclusive, suite } from '../../../harness/door.ts';
-import { loggedServer } from '../../../harness/memory.ts';
 import { TestStore } from '../../../harness/test-store.ts';
 import { until } from '../../../harness/wait.ts';
 import { type DeliveryStage, deliveryStage, idsOf, receiver, SEP, subscription } from './support.ts';
@@ -68,38 +67,6 @@ test('R-84: events arrive in order and none is lost, whichever write the process
   conclusive(() => assert.equal([...new Set(idsOf(hook))], expected));
   assert.ok(emitted > 6, `${emitted} events`);
   assert.ok(hook.posts.length <= 2 * emitted, `${hook.posts.length} deliveries of ${emitted} events`);
-  await last.close();
-  await hook.close();
-});
-
-test('a subscription stays that of its server, although another server of the program shares its store', async () => {
-  const inner = memoryStore();
-  const clock = new SimulatedClock(1_000_000);
-  const hook = await receiver();
-  const stage = (): DeliveryStage => deliveryStage([hook.origin], { store: new TestStore(inner) }, {}, clock);
-  const first = stage();
-  await (await first.as('ada')).modern('events/subscribe', subscription(hook.url), SEP);
-  await first.close();
-  const { server } = loggedServer({ name: 'stock', clock, store: new TestStore(inner) });
-  server.event('sold', { description: 'A thing was sold.', payload: { type: 'object' } });
-  await (await connect(server)).modern('events/list', {}, SEP);
-  // The other server does not have the type: after two looks, it would be gone.
-  for (let look = 0; look < 3; look += 1) {
-    await clock.advance(60_000);
-    await settled();
-  }
-  await server.close();
-  const last = stage();
-  await last.as('ada');
-  await last.emit(1);
-  await until(
-    async () => {
-      await settled();
-      return idsOf(hook).length > 0;
-    },
-    () => `e1, got ${hook.posts.map(({ body }) => JSON.stringify(body)).join(' ')}`,
-  );
-  assert.equal(idsOf(hook), ['e1']);
   await last.close();
   await hook.close();
 });
