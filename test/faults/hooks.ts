@@ -38,8 +38,8 @@ export const HOOKS: readonly BrokenBuild[] = [
     id: 'S-140',
     test: 'test/features/hooks/webhooks.test.ts',
     in: 'RegisteredHooks.#answer',
-    find: "return ['rejected', REJECTED];",
-    replace: "return ['rejected', { ...REJECTED, text: 'the signature does not match' }];",
+    find: "'GET' ? NO_QUESTION : REJECTED",
+    replace: "'GET' ? NO_QUESTION : { ...REJECTED, text: 'the signature does not match' }",
     why: 'a stranger learns why a delivery is rejected',
   },
   {
