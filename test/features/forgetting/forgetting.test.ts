@@ -11,6 +11,7 @@ import {
   type AuditRecord,
   createServer,
   fromSteps,
+  http,
   memory,
   postgres,
   type Server,
@@ -18,9 +19,11 @@ import {
   type Store,
   sqlite,
 } from '../../../src/index.ts';
-import { connect, settled } from '../../../src/testing/testing.ts';
+import { connect, settled, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { httpWire } from '../../harness/http-wire.ts';
 import { nodesSuite } from '../../harness/postgres.ts';
+import { haveShares } from '../../harness/shares.ts';
 import { until } from '../../harness/wait.ts';
 import { type Receiver, receiver, subscription } from '../events/delivery/support.ts';
 import { Modern, NAME } from '../tasks/support.ts';
@@ -70,9 +73,15 @@ async function start(options: Partial<ServerOptions>, callback?: string): Promis
   return server;
 }
 
-/** Leaves data of each kind. @returns how to use it */
-async function fill(server: Server, principal: string, callback?: string) {
-  const client = await connect(server, { auth: { principal } });
+/**
+ * Leaves data of each kind.
+ *
+ * @param url of a node: its requests find what another node has
+ * @returns how to use it
+ */
+async function fill(server: Server, principal: string, callback?: string, url?: string) {
+  const client = url ? new TestClient(httpWire(url, principal)) : await connect(server, { auth: { principal } });
+  const fetched = (asked: Request): Promise<Response> => (url ? fetch(new Request(url, asked)) : server.fetch(asked));
   const modern = new Modern(client);
   const { handle } = Object(await client.data('order_create', {}));
   assert.is((await client.call('profile_note', {})).isError, undefined);
@@ -82,7 +91,7 @@ async function fill(server: Server, principal: string, callback?: string) {
   const refused = await client.call('refund', {});
   assert.is(refused.isError, true);
   if (callback !== undefined) await modern.send('events/subscribe', subscription(callback));
-  const opened = await server.fetch(
+  const opened = await fetched(
     request(principal, {
       method: 'initialize',
       id: 1,
@@ -98,7 +107,7 @@ async function fill(server: Server, principal: string, callback?: string) {
       const order = await client.call('order_get', { handle });
       const profile = await client.data('profile_get', {});
       const running = await modern.status(task).catch(() => 'unknown');
-      const ping = await server.fetch(request(principal, { method: 'ping', id: 2 }, session));
+      const ping = await fetched(request(principal, { method: 'ping', id: 2 }, session));
       await ping.text();
       return {
         order: order.isError !== true,
@@ -230,13 +239,15 @@ nodes('S-170: each node of a cluster forgets a principal, whichever node is call
     const store = postgres(url);
     const server = await start({ store, cluster: { listen: '127.0.0.1:0', secret } });
     servers.push(server);
-    return { server, store };
+    const transport = http({ port: 0, ...server.options.http });
+    await server.listen(transport);
+    return { server, store, url: transport.url };
   };
   const [one, two] = [await node(), await node()];
-  const bob = await fill(one.server, 'bob');
+  await haveShares(one.server, two.server);
+  const bob = await fill(one.server, 'bob', undefined, one.url);
   const before = await rowsIn(one.store);
-  await fill(one.server, 'ada');
-  await fill(two.server, 'ada');
+  for (const { server, url: node } of [one, two]) await fill(server, 'ada', undefined, node);
   const { instances, tasks, sessions, state } = await two.server.forget({ principal: 'ada' });
   // Two orders, and one profile for both.
   assert.equal({ instances, tasks, sessions, state }, { instances: 3, tasks: 2, sessions: 2, state: 1 });
