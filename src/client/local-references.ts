@@ -1,5 +1,5 @@
 /**
- * The references of a schema that name nothing in it: generators leave the definitions out, or nest them where the reference does not
+ * The references of a schema that name nothing in it, or only each other: generators leave the definitions out, or nest them where the reference does not
  * look. Strict clients reject each tool of a list for one such reference.
  */
 
@@ -15,7 +15,7 @@ const NAMED: ReadonlySet<string> = new Set(
 );
 
 /**
- * Leaves out each `$ref` to a place that the schema does not have, so that any value fits there. References to other documents stay.
+ * Leaves out each `$ref` to a place that the schema does not have, or that leads back to itself, so that any value fits there. References to other documents stay.
  *
  * @returns the schema itself if there is none
  * @example withoutDangling({ properties: { a: { $ref: '#/$defs/A' } } }) // { properties: { a: {} } }
@@ -46,16 +46,34 @@ export function withoutDangling(schema: Members): Members {
   return isObject(read) ? read : schema;
 }
 
-/** False for a JSON Pointer (RFC 6901) to no schema in this one. */
+/** False for a reference to no schema in this one, and for one that leads back to itself: no value decides such a schema. */
 function names(reference: string, schema: Members): boolean {
-  if (!reference.startsWith('#/')) return true;
+  const passed = new Set<unknown>();
+  for (let next = reference; isLocal(next); ) {
+    const target = targetOf(next, schema);
+    if (passed.has(target)) return false;
+    // The next reference of a chain is left out where it stands.
+    if (!isObject(target)) return passed.size > 0 || typeof target === 'boolean';
+    if (typeof target.$ref !== 'string') return true;
+    passed.add(target);
+    next = target.$ref;
+  }
+  return true;
+}
+
+/** True for the root, and for a JSON Pointer (RFC 6901). */
+function isLocal(reference: string): boolean {
+  return reference === '#' || reference.startsWith('#/');
+}
+
+function targetOf(reference: string, schema: Members): unknown {
   let at: unknown = schema;
-  for (const part of reference.slice(2).split('/')) {
+  for (const part of reference.split('/').slice(1)) {
     const name = unescaped(part);
-    if (!(isObject(at) || Array.isArray(at)) || !Object.hasOwn(at, name)) return false;
+    if (!(isObject(at) || Array.isArray(at)) || !Object.hasOwn(at, name)) return undefined;
     at = Reflect.get(at, name);
   }
-  return isObject(at) || typeof at === 'boolean';
+  return at;
 }
 
 function unescaped(part: string): string {

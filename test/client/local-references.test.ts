@@ -35,6 +35,22 @@ test('a property that is called "default" has a schema, and its references are r
   assert.equal(withoutDangling(schema), { properties: { default: {}, properties: { properties: { $ref: {} } } } });
 });
 
+for (const [what, schema, read] of [
+  ['itself', { $defs: { A: { $ref: '#/$defs/A' } }, items: { $ref: '#/$defs/A' } }, { $defs: { A: {} }, items: {} }],
+  ['its root', { $ref: '#', title: 't' }, { title: 't' }],
+  [
+    'another one that leads back',
+    { $defs: { A: { $ref: '#/$defs/B' }, B: { $ref: '#/$defs/A', title: 'b' } } },
+    { $defs: { A: {}, B: { title: 'b' } } },
+  ],
+  [
+    'one that leads to nothing',
+    { $defs: { A: { $ref: '#/$defs/B' }, B: { $ref: '#/$defs/C' } } },
+    { $defs: { A: { $ref: '#/$defs/B' }, B: {} } },
+  ],
+] as const)
+  test(`a reference that leads to ${what} only is left out`, () => assert.equal(withoutDangling(schema), read));
+
 test('any schema compiles in a strict validator once its references to nothing are left out', () => {
   const { schema } = fc.letrec<{ schema: object }>((tie) => ({
     schema: fc.oneof(
