@@ -191,7 +191,6 @@ interface SyntaxNode {
   readonly type?: string;
   readonly start?: number;
   readonly end?: number;
-  readonly properties?: readonly SyntaxNode[];
 }
 
 /** Collects where strings, regular expressions and the texts of templates begin and end, in order. */
@@ -201,30 +200,6 @@ function literalsIn(node: unknown, found: [number, number][] = []): [number, num
   if (type === 'TemplateElement' || type === 'Literal') found.push([start, end]);
   else for (const value of Object.values(node)) literalsIn(value, found);
   return found;
-}
-
-/** Collects where objects begin that spread another one first and add members to it. */
-function spreadsIn(node: unknown, found: number[] = []): number[] {
-  if (typeof node !== 'object' || node === null) return found;
-  const { type, properties = [] }: SyntaxNode = node;
-  const [first, second] = properties;
-  if (type === 'ObjectExpression' && first?.type === 'SpreadElement' && second) found.push(first.start ?? 0);
-  for (const value of Object.values(node)) spreadsIn(value, found);
-  return found;
-}
-
-/**
- * Writes `{ ...a, b }` as `{ ...null, ...a, b }`, which has the same members. V8 clones the shape of `a` for the first spread, and
- * then makes a new shape for each object: 300 to 600 bytes, and three to five times the processor time (Node 20).
- */
-function withSharedShapes(code: string, parse: (code: string) => unknown): string {
-  let written = '';
-  let at = 0;
-  for (const start of spreadsIn(parse(code)).sort((a, b) => a - b)) {
-    written += `${code.slice(at, start)}...null,`;
-    at = start;
-  }
-  return written + code.slice(at);
 }
 
 /**
@@ -320,9 +295,7 @@ const condensed: Plugin = {
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== 'chunk') continue;
-      const parse = (text: string): unknown => this.parse(text);
-      const shaped = withSharedShapes(file.code, parse);
-      const code = !file.fileName.endsWith('.mjs') ? later(shaped, parse) : shaped;
+      const code = !file.fileName.endsWith('.mjs') ? later(file.code, (text) => this.parse(text)) : file.code;
       let written = '';
       let at = 0;
       for (const [start, end] of literalsIn(this.parse(code)).sort(([a], [b]) => a - b)) {

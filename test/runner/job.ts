@@ -90,7 +90,7 @@ function directoriesOfRun(): Directories {
 /** The file system in memory that Linux has. */
 const MEMORY = '/dev/shm';
 /** Bytes that must be free there. */
-const ROOM = 4 * 1024 ** 3;
+const ROOM = { quick: 4 * 1024 ** 3, full: 8 * 1024 ** 3 };
 
 /** How long nothing was made in a directory that a killed run has left, in milliseconds. */
 const LEFT_MS = 600_000;
@@ -110,11 +110,12 @@ export function removeLeftBehind(memory: string): void {
 
 /**
  * Whether the temporary files of this run are in memory: an eighth of the processor time of tests with stores went into the files
- * and the syncs of a disk. The full run writes to the disk, so that each test has been seen on both. A container may have little
- * room there, or forbid programs.
+ * and the syncs of a disk, and a disk that others use makes a test wait for minutes. A run with repetitions (`--proof`) writes to the
+ * disk, so that each test has been seen on both. A container may have little room there, or forbid programs.
  */
 function inMemory(): boolean {
-  if ((process.env.TROUPE_SCALE ?? 'quick') !== 'quick' || !existsSync('/proc/mounts')) return false;
+  const scale = process.env.TROUPE_SCALE ?? 'quick';
+  if (scale === 'proof' || !existsSync('/proc/mounts')) return false;
   const mount = readFileSync('/proc/mounts', 'utf8')
     .split('\n')
     .map((line) => line.split(' '))
@@ -122,7 +123,7 @@ function inMemory(): boolean {
   if (mount === undefined || mount[3]?.split(',').some((option) => option === 'noexec' || option === 'ro'))
     return false;
   const { bavail, bsize } = statfsSync(MEMORY);
-  return bavail * bsize >= ROOM;
+  return bavail * bsize >= ROOM[scale === 'quick' ? 'quick' : 'full'];
 }
 
 export async function runJob({ files, roomy = false }: Job): Promise<JobResult> {
