@@ -48,7 +48,7 @@ export function processIo(): CommandIo {
     },
     env: process.env,
     setVariable: (name, value) => void Object.assign(process.env, { [name]: value }),
-    cwd: process.cwd(),
+    cwd: workingDirectory(),
     clock: systemClock,
     reserveStdout() {
       const { write } = reserveStdout();
@@ -57,6 +57,16 @@ export function processIo(): CommandIo {
     onSignal: (signal, callback) => void process.on(signal, callback),
     exit: (code) => process.exit(code),
   };
+}
+
+/** Ends the process if the directory was removed while a shell was in it: then Node has no answer, and no path means anything. */
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    process.stderr.write('troupe: the current directory does not exist any more: change to another one\n');
+    return process.exit(2);
+  }
 }
 
 /** The absolute path of a file or directory that a person named. */

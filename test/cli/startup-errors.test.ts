@@ -1,6 +1,9 @@
 /** A program that fails to start: each command prints one line with the author's file and line, without a stack. */
-import { chmodSync, mkdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { startupError } from '../../src/cli/startup-error.ts';
@@ -8,6 +11,7 @@ import { OWN } from '../../src/core/kernel/package-files.ts';
 import { Tree } from '../features/discovery/tree.ts';
 import { fullOnly, suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
+import { root } from '../runner/plan.ts';
 import { withoutStalls } from './agent.ts';
 import { Cli, TROUPE } from './cli.ts';
 
@@ -245,4 +249,18 @@ setTimeout(() => createServer({ name: 'late', version: '1.0.0' }).listen(stdio()
   const late = new Cli(['call', 'late.mjs'], { cwd: path, raw: true });
   assert.is(await late.end(), 0, late.err);
   assert.match(late.err, 'waiting for it to call server.listen');
+});
+
+test('a command in a directory that was removed says so in one line', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-gone-'));
+  const shell = 'cd "$1" && rmdir "$1" && exec "$2" "$3" --version';
+  const { status, stderr } = spawnSync(
+    'sh',
+    ['-c', shell, 'sh', folder, process.execPath, join(root, 'dist/lib/cli/main.js')],
+    {
+      encoding: 'utf8',
+    },
+  );
+  assert.is(status, 2);
+  assert.match(stderr, /^troupe: the current directory does not exist any more: change to another one\n$/);
 });
