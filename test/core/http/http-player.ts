@@ -14,8 +14,8 @@ export interface HttpPlay {
   readonly clock: SimulatedClock;
   /** Values of named wildcards. */
   readonly values: Readonly<Record<string, JsonValue>>;
-  /** Gets each message as the server sees it. */
-  onMessage(direction: 'in' | 'out', text: string): void;
+  /** Gets each message as the server sees it. @param status of the answer that has it as its body */
+  onMessage(direction: 'in' | 'out', text: string, status?: number): void;
 }
 
 /** A request, with what has come of its answer. */
@@ -95,7 +95,7 @@ class HttpPlayer {
     const text = isStream && answer.status === 200 ? '' : await answer.text();
     assert.is(answer.status, status, `expected ${status}, got ${answer.status}: ${text}`);
     this.#compare(fields, (name) => answer.headers.get(name) ?? undefined);
-    if (!isStream) return this.#content(content, text === '' ? undefined : text);
+    if (!isStream) return this.#content(content, text === '' ? undefined : text, status);
     if (content || !answer.body) throw new Error('expected a body, got an event stream');
     known.body = Readable.fromWeb(answer.body);
     known.body.on('error', () => {});
@@ -147,18 +147,18 @@ class HttpPlayer {
     }
   }
 
-  #content(content: Content | undefined, got: string | undefined): void {
+  #content(content: Content | undefined, got: string | undefined, status?: number): void {
     if (!content) return assert.is(got, undefined, `expected no content, got ${got}`);
     const problem =
       'text' in content
         ? difference(content.text, got ?? '', this.#values)
-        : difference(content.json, this.#message(got), this.#values);
+        : difference(content.json, this.#message(got, status), this.#values);
     if (problem) throw new Error(`${problem}\n  in ${got}`);
   }
 
-  #message(text: string | undefined): JsonValue {
+  #message(text: string | undefined, status: number | undefined): JsonValue {
     if (text === undefined) throw new Error('expected JSON, got no content');
-    this.#play.onMessage('out', text);
+    this.#play.onMessage('out', text, status);
     const message: JsonValue = JSON.parse(text);
     return message;
   }

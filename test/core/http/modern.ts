@@ -1,5 +1,6 @@
 /** Modern (2026-07-28) requests as a conforming client sends them, and what may be said wrongly about them. */
 import * as assert from 'uvu/assert';
+import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
 import { type Answer, type Asking, ask, type Headers, type Message } from './support.ts';
@@ -16,7 +17,7 @@ export interface Modern {
 }
 
 /** The members of `_meta` by which a request is modern. */
-export const SELF: Readonly<Record<string, unknown>> = {
+export const SELF: JsonObject = {
   [META.protocolVersion]: LATEST_MODERN,
   [META.clientInfo]: { name: 'test', version: '1.0.0' },
   [META.clientCapabilities]: {},
