@@ -1,6 +1,6 @@
 /**
- * The references of a schema that name nothing in it, or only each other: generators leave the definitions out, or nest them where the reference does not
- * look. Strict clients reject each tool of a list for one such reference.
+ * The references of a schema that name nothing in it, or only each other: generators leave the definitions out, or nest them where the
+ * reference does not look. Strict clients reject each tool of a list for one such reference.
  */
 
 import { isObject } from '../core/protocol/json.ts';
@@ -15,7 +15,8 @@ const NAMED: ReadonlySet<string> = new Set(
 );
 
 /**
- * Leaves out each `$ref` to a place that the schema does not have, or that leads back to itself, so that any value fits there. References to other documents stay.
+ * Leaves out each `$ref` to a place that the schema does not have, or that leads back to itself, so that any value fits there.
+ * References to other documents stay.
  *
  * @returns the schema itself if there is none
  * @example withoutDangling({ properties: { a: { $ref: '#/$defs/A' } } }) // { properties: { a: {} } }

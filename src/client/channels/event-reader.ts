@@ -1,5 +1,6 @@
 /** Reads a stream of server-sent events (WHATWG HTML, "Interpreting an event stream"). */
 import { Buffer } from 'node:buffer';
+import type { Readable } from 'node:stream';
 import { MessageEnvelope } from '../../core/protocol/message-envelope.ts';
 
 export interface EventReaderOptions {
@@ -67,6 +68,12 @@ export class EventReader {
       if (carriage !== -1 && carriage < from) carriage = text.indexOf('\r', from);
     }
     if (from < text.length) this.#hold(text.slice(from));
+  }
+
+  /** Takes all chunks of a body, and its end. */
+  follow(body: Readable): void {
+    body.on('data', (chunk: Buffer) => this.push(chunk));
+    body.on('end', () => this.end());
   }
 
   /** The response has ended. Some servers write no empty line after their last event, or no line end at all. */

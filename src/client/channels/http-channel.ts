@@ -380,7 +380,7 @@ export class HttpChannel implements Channel {
         },
       },
     );
-    read(response, reader);
+    reader.follow(response.body);
     response.body.on('close', () => {
       if (!exchange.done) this.#streamCut(exchange, cut('unknown', response.body.errored));
     });
@@ -477,7 +477,7 @@ export class HttpChannel implements Channel {
           advanced,
           { onSkipped: (envelope, bytes) => this.#report({ type: 'dropped', envelope, bytes }) },
         );
-        read(response, reader);
+        reader.follow(response.body);
         response.body.on('close', () => {
           // A server that closes the stream at once, each time, is asked more and more rarely.
           if (this.#options.clock.now() - began >= STEADY_MS) advanced();
@@ -680,18 +680,13 @@ function isJson(type: string): boolean {
   return type.endsWith('+json') || ['application/json', 'application/json-rpc', 'text/json'].includes(type);
 }
 
-/** Guesses that a body is a JSON-RPC message: the connection parses it, and a body of another kind is an excerpt for a person. */
-function read({ body }: OriginResponse, reader: EventReader): void {
-  body.on('data', (chunk: Buffer) => reader.push(chunk));
-  body.on('end', () => reader.end());
-}
-
 /** The value of a header that a proxy has repeated: Node joins its values, and no id of a session has a space. */
 function once(value: string): string {
   const [first = '', ...others] = value.split(', ');
   return others.every((each) => each === first) ? first : value;
 }
 
+/** Guesses that a body is a JSON-RPC message: the connection parses it, and a body of another kind is an excerpt for a person. */
 function hasError(text: string): boolean {
   return text.includes('"jsonrpc"') && text.includes('"error"');
 }

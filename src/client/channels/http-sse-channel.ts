@@ -127,8 +127,7 @@ export class HttpSseChannel implements Channel {
       // All responses share the stream: one that is too long ends its own request.
       onSkipped: (envelope, bytes) => this.#host?.send({ type: 'dropped', envelope, bytes }),
     });
-    body.on('data', (chunk: Buffer) => reader.push(chunk));
-    body.on('end', () => reader.end());
+    reader.follow(body);
     body.on('close', () => {
       opened();
       this.#gone({

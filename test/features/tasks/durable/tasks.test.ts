@@ -13,6 +13,22 @@ const test = suite('durable tasks');
 
 const ANA = accept({ name: 'Ana' });
 
+/** A tool that charges in a step, then asks; and how often it has charged. */
+function payment(task: 'allowed' | 'required') {
+  let charged = 0;
+  const offer = (server: Server): void => {
+    server.tool('pay', { task }, async (_, ctx) => {
+      const charge = await ctx.step('charge', () => {
+        charged += 1;
+        return charged;
+      });
+      await ctx.elicit(NAME);
+      return `charge ${charge}`;
+    });
+  };
+  return { offer, charges: () => charged };
+}
+
 test('R-29: a task is durable before its client is notified of it, and before its handler runs', async () => {
   let ran = 0;
   const one = await start(new Disk(), (server) => {
@@ -85,17 +101,7 @@ test('R-29: an ended task keeps its status and its result in every process', asy
 
 test('R-29: the records of a task are stored for as long as the task', async () => {
   const disk = new Disk();
-  let charges = 0;
-  const offer = (server: Server): void => {
-    server.tool('pay', { task: 'required' }, async (_, ctx) => {
-      const charge = await ctx.step('charge', () => {
-        charges += 1;
-        return charges;
-      });
-      await ctx.elicit(NAME);
-      return `charge ${charge}`;
-    });
-  };
+  const { offer, charges } = payment('required');
   const one = await start(disk, offer);
   const id = await one.modern('ana').start('pay');
   await settled();
@@ -108,29 +114,19 @@ test('R-29: the records of a task are stored for as long as the task', async () 
   await again.update(id, { elicit: ANA });
   await settled();
   assert.is(await again.said(id), 'charge 1');
-  assert.is(charges, 1);
+  assert.is(charges(), 1);
   await two.server.close();
 });
 
 test('R-29: a call that becomes a task while its first step is written repeats no step after a restart', async () => {
   const disk = new Disk();
-  let charges = 0;
-  const offer = (server: Server): void => {
-    server.tool('pay', { task: 'allowed' }, async (_, ctx) => {
-      const charge = await ctx.step('charge', () => {
-        charges += 1;
-        return charges;
-      });
-      await ctx.elicit(NAME);
-      return `charge ${charge}`;
-    });
-  };
+  const { offer, charges } = payment('allowed');
   const one = await start(disk, offer);
   const client = one.modern('ana');
   one.store.hold();
   const answer = client.call('pay');
   await settled();
-  assert.is(charges, 1);
+  assert.is(charges(), 1);
   await one.clock.advance(1_000);
   await one.store.letThrough();
   const id = idOf(await answer);
@@ -143,7 +139,7 @@ test('R-29: a call that becomes a task while its first step is written repeats n
   await again.update(id, { elicit: ANA });
   await settled();
   assert.is(await again.said(id), 'charge 1');
-  assert.is(charges, 1);
+  assert.is(charges(), 1);
   await two.server.close();
 });
 
