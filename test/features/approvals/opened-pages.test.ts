@@ -252,12 +252,13 @@ test('a handler that asks for an approval sends its caller to the page, and cont
 test('a text that is too long for a form is shown on the page, to a client that opens pages', async () => {
   const made = await withPages({ by: 'caller' });
   const client = await as(made.server);
-  const long = { order: 'x'.repeat(5_000), amount: 1 };
+  // A random id of the answer has no space in it.
+  const long = { order: 'x '.repeat(2_500), amount: 1 };
   assert.is(paramsOf(await refund(client, CALL, BOTH)).mode, undefined);
   const asked = await refund(client, long, BOTH);
   assert.is(paramsOf(asked).mode, 'url');
   // Nothing of the arguments passes through the client.
-  assert.not.match(JSON.stringify(asked), 'xxx');
+  assert.not.match(JSON.stringify(asked), 'x x');
   pendingId(await refund(client, long, ASKABLE));
   await made.server.close();
 });
