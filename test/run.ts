@@ -52,7 +52,8 @@ async function runAll(given: readonly string[]): Promise<void> {
   const ended: Ended[] = [];
   const failures: Failure[] = [];
   // A few named files are quickest side by side; a whole run is quickest with few processes.
-  const queue = jobsOf(files, slowFiles(scale !== 'quick'), all || named.length > 2 * LANES);
+  const many = files.length > 2 * LANES;
+  const queue = jobsOf(files, slowFiles(scale !== 'quick'), many);
   const lane = async (): Promise<void> => {
     for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
       const result = await runJob(job);
@@ -62,7 +63,7 @@ async function runAll(given: readonly string[]): Promise<void> {
       if (result.rest.length > 0) queue.push({ files: result.rest, seconds: 0 });
     }
   };
-  await Promise.all(Array.from({ length: all ? LANES + MORE_LANES : LANES }, lane));
+  await Promise.all(Array.from({ length: many ? LANES + MORE_LANES : LANES }, lane));
   const faults = (await check) ?? [];
 
   const { flaky, wrong } = await judge(failures, all || words.includes('--rerun'));

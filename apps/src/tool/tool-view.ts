@@ -53,7 +53,8 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
     if (isTouched) return;
     const form = formPart(fields, word('rerun'), again, undefined, input);
     const controls = () => [...arguments_.querySelectorAll<HTMLElement>('input, select, textarea, button')];
-    const at = controls().findIndex((control) => control === document.activeElement);
+    const active = document.activeElement;
+    const at = active instanceof HTMLElement ? controls().indexOf(active) : -1;
     fill(arguments_, form.element);
     // The forms of one tool have the same controls: the focus stays where it was.
     controls()[at]?.focus();

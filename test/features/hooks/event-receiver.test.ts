@@ -313,7 +313,7 @@ test('S-160: on a socket of node:http, strangers get answers within bounds, and 
   assert.equal([await post(text), await post(`${text} `), (await fetch(url)).status], [204, 401, 405]);
   assert.is(events.length, 1);
   const long = await Raw.open(url);
-  long.write('POST /events HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n' + 'x'.repeat(1_001));
+  long.write(`POST /events HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'x'.repeat(1_001)}`);
   assert.is((await long.response()).status, 413);
   long.socket.destroy();
   const cut = await Raw.open(url);

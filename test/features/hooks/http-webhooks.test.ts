@@ -48,7 +48,7 @@ test('S-143: bytes on a socket are a delivery however they come, and are rejecte
   assert.is(await statusOf(head(byGithub(''), ['Content-Length: 0'])), 400);
   // The signature twice: a proxy and a server could choose different ones.
   const twice = `X-Hub-Signature-256: ${byGithub('{"n":3}')['x-hub-signature-256']}`;
-  assert.is(await statusOf(head(byGithub('{"n":3}'), [twice, length('{"n":3}')]) + '{"n":3}'), 401);
+  assert.is(await statusOf(`${head(byGithub('{"n":3}'), [twice, length('{"n":3}')])}{"n":3}`), 401);
   // One byte too long: by its length before it is sent, and by counting.
   const long = `"${'x'.repeat(999)}"`;
   assert.is(await statusOf(head(byGithub(long), [length(long)])), 413);
@@ -64,9 +64,9 @@ test('S-143: bytes on a socket are a delivery however they come, and are rejecte
   expecting.socket.destroy();
   // Cut off in the middle: nothing of it is a delivery, and the next one is served.
   const cut = await Raw.open(stage.url);
-  cut.write(head(byGithub('{"n":5}'), [length('{"n":5}')]) + '{"n"');
+  cut.write(`${head(byGithub('{"n":5}'), [length('{"n":5}')])}{"n"`);
   cut.socket.destroy();
-  assert.is(await statusOf(head(byGithub('{"n":6}'), [length('{"n":6}')]) + '{"n":6}'), 200);
+  assert.is(await statusOf(`${head(byGithub('{"n":6}'), [length('{"n":6}')])}{"n":6}`), 200);
   await until(() => handled.length === 5);
   assert.equal(handled.sort(), [fits, BODY, '{"n":2}', '{"n":4}', '{"n":6}'].sort());
   // The MCP endpoint beside it still has its guards.
