@@ -33,13 +33,19 @@ const STACK_BYTES = 262_144;
 /** The number of WASI for a bad file descriptor: the engine prints nothing. */
 const EBADF = 8;
 
-/** Loads the engine, and compiles it for all scripts of this thread. */
-export async function quickJsEngine(): Promise<Engine> {
+/**
+ * Loads the engine for all scripts of this thread.
+ *
+ * @param code the `code` of an engine of another thread of this process. Without it, the engine is compiled.
+ */
+export async function quickJsEngine(
+  code?: WebAssembly.Module,
+): Promise<Engine & { readonly code: WebAssembly.Module }> {
   const { Intrinsics, QuickJS } = await import('quickjs-wasi');
-  const resolve = createRequire(new URL('quickjs-engine.js', OWN)).resolve;
-  const wasm = await WebAssembly.compile(await readFile(resolve('quickjs-wasi/quickjs.wasm')));
+  const wasm = code ?? (await compiledEngine());
   return {
     id: ENGINE,
+    code: wasm,
     async create(options) {
       const state: StopState = { stopped: false };
       let script: QuickJsScript | undefined;
@@ -79,6 +85,12 @@ export async function quickJsEngine(): Promise<Engine> {
       }
     },
   };
+}
+
+/** Compiles the engine, whose functions V8 compiles when a script first needs them. */
+async function compiledEngine(): Promise<WebAssembly.Module> {
+  const { resolve } = createRequire(new URL('quickjs-engine.js', OWN));
+  return WebAssembly.compile(await readFile(resolve('quickjs-wasi/quickjs.wasm')));
 }
 
 interface StopState {

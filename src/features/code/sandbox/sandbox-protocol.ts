@@ -10,6 +10,8 @@ export interface SandboxThreadData {
   readonly warm: number;
   /** Two numbers: the job that must end, and a count that grows while a script asks whether it must. */
   readonly shared: SharedArrayBuffer;
+  /** The engine that an earlier thread has compiled. */
+  readonly engine: WebAssembly.Module | undefined;
 }
 
 /** The indices of the shared numbers. */
@@ -29,8 +31,8 @@ export type SandboxMail =
   | { readonly type: 'drop'; readonly run: string };
 
 export type SandboxThreadMail =
-  /** The engine is loaded. `times`: the file with the processor time of the thread, where the system has one. */
-  | { readonly type: 'ready'; readonly times: string | undefined }
+  /** The engine is loaded, and for the next thread. `times`: the file with the processor time of the thread, where the system has one. */
+  | { readonly type: 'ready'; readonly times: string | undefined; readonly engine: WebAssembly.Module }
   /** The script waits or has ended; undefined if the thread does not have it. */
   | {
       readonly type: 'rested';

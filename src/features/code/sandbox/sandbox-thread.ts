@@ -10,7 +10,7 @@ import type { ScriptSlice } from './script.ts';
 /** Bytes of all scripts that wait: one may have several dozen megabytes. */
 const MAX_WARM_BYTES = 67_108_864;
 
-const { bounds, warm, shared }: SandboxThreadData = workerData;
+const { bounds, warm, shared, engine: compiled }: SandboxThreadData = workerData;
 const signals = new Int32Array(shared);
 /** The scripts that wait, by their runs, the one that waits longest first. */
 const waiting = new Map<string, SandboxedScript>();
@@ -83,16 +83,16 @@ function evict(): readonly string[] {
 }
 
 async function open(): Promise<void> {
-  const engine = await quickJsEngine();
-  // The second sandbox of a process takes ten times as long as any other.
-  (await SandboxedScript.create(engine, bounds, isDropped)).dispose();
+  const engine = await quickJsEngine(compiled);
+  // The second sandbox of a compiled engine takes ten times as long as any other.
+  if (!compiled) (await SandboxedScript.create(engine, bounds, isDropped)).dispose();
   spare = await SandboxedScript.create(engine, bounds, isDropped);
   let last = Promise.resolve();
   // An error here ends the thread, and the sandboxes handle its end.
   parentPort?.on('message', (mail: SandboxMail) => {
     last = last.then(() => handle(engine, mail));
   });
-  say({ type: 'ready', times: timeFile() });
+  say({ type: 'ready', times: timeFile(), engine: engine.code });
 }
 
 void open();

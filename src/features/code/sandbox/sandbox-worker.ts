@@ -12,8 +12,10 @@ export interface SandboxJob {
   readonly resolve: (slice: ScriptSlice | undefined) => void;
 }
 
-interface SandboxWorkerOptions extends Omit<SandboxThreadData, 'shared'> {
+interface SandboxWorkerOptions extends Omit<SandboxThreadData, 'shared' | 'engine'> {
   readonly clock: Clock;
+  /** Milliseconds after the bound of a job until its thread is terminated. */
+  readonly graceMs: number;
   /** Called when the thread can take a job, with the runs that it holds no longer. */
   freed(evicted: readonly string[]): void;
   /**
@@ -34,8 +36,6 @@ const STUCK: SandboxDeath = { type: 'stuck', error: new Error('the script did no
 
 /** Milliseconds in which a thread must have loaded its engine. */
 const LOAD_MS = 30_000;
-/** Milliseconds after the bound of a job until its thread is terminated. */
-const GRACE_MS = 500;
 /** A script that waits for a processor has at most so many times the bound of a run. */
 const PATIENCE = 10;
 /** No count of the steps of a script. Where the system tells no time of a thread, a script that has made none meanwhile is stuck. */
@@ -46,6 +46,9 @@ const IDLE_MS = 60_000;
 const STACK_MIB = 8;
 /** The memory of a thread outside of its sandboxes: the texts of messages. */
 const HEAP_MIB = 256;
+
+/** The engine that the first thread of this process has compiled. V8 shares its code: a later thread starts in a fourth of the processor time. */
+let engine: WebAssembly.Module | undefined;
 
 export class SandboxWorker {
   readonly #options: SandboxWorkerOptions;
@@ -62,7 +65,7 @@ export class SandboxWorker {
   constructor(options: SandboxWorkerOptions) {
     this.#options = options;
     const { bounds, warm, clock } = options;
-    const workerData: SandboxThreadData = { bounds, warm, shared: this.#shared };
+    const workerData: SandboxThreadData = { bounds, warm, shared: this.#shared, engine };
     // Its output goes to stderr: stdout may belong to the protocol.
     this.#worker = startThread('features/code/sandbox/sandbox-thread', {
       name: 'troupe sandbox',
@@ -112,7 +115,7 @@ export class SandboxWorker {
   /** Terminates the thread if its job has not ended after so many milliseconds of its processor, and some more. */
   #watch(allowedMs: number): void {
     const job = this.#job;
-    const { clock, bounds } = this.#options;
+    const { clock, bounds, graceMs } = this.#options;
     const began = clock.now();
     const since = this.#processorMs();
     const look = (waitMs: number, beats: number): void => {
@@ -123,14 +126,14 @@ export class SandboxWorker {
           if (this.#job !== job) return;
           const used = this.#processorMs();
           const now = Atomics.load(this.#signals, 1);
-          const leftMs = used === undefined || since === undefined ? undefined : allowedMs + GRACE_MS - (used - since);
+          const leftMs = used === undefined || since === undefined ? undefined : allowedMs + graceMs - (used - since);
           const isStuck = leftMs === undefined ? now === beats : leftMs <= 0;
           if (isStuck || clock.now() - began > PATIENCE * bounds.runMs) this.#terminate(STUCK);
-          else look(Math.max(leftMs ?? 0, GRACE_MS), now);
+          else look(Math.max(leftMs ?? 0, graceMs), now);
         }),
       );
     };
-    look(allowedMs + GRACE_MS, NEVER);
+    look(allowedMs + graceMs, NEVER);
   }
 
   /** Milliseconds that the thread has been on a processor, where the system tells them. */
@@ -152,6 +155,7 @@ export class SandboxWorker {
     if (mail.type === 'ready') {
       this.#ready = true;
       this.#times = mail.times;
+      engine = mail.engine;
       return this.#options.freed([]);
     }
     const job = this.#job;

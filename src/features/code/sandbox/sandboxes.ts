@@ -19,6 +19,8 @@ export interface SandboxesOptions extends Partial<ScriptBounds> {
   readonly warm?: number;
   /** Slices that wait for a thread at most. Default: 1,000; of one principal 100. */
   readonly maxWaiting?: number;
+  /** Milliseconds after the bound of a slice until its thread is terminated. Default: 500. */
+  readonly graceMs?: number;
 }
 
 const BOUNDS: ScriptBounds = {
@@ -57,6 +59,7 @@ export class Sandboxes {
   readonly #bounds: ScriptBounds;
   readonly #threadLimit: number;
   readonly #warm: number;
+  readonly #graceMs: number;
   readonly #queue: FairQueue<SliceJob>;
   readonly #threads = new Set<SandboxWorker>();
   /** The running jobs, by their threads. */
@@ -67,11 +70,12 @@ export class Sandboxes {
   #lastJob = 0;
   #ended = false;
 
-  constructor({ system, threads = 2, warm = 16, maxWaiting = 1_000, ...bounds }: SandboxesOptions) {
+  constructor({ system, threads = 2, warm = 16, maxWaiting = 1_000, graceMs = 500, ...bounds }: SandboxesOptions) {
     this.#system = system;
     this.#bounds = { ...BOUNDS, ...bounds };
     this.#threadLimit = threads;
     this.#warm = warm;
+    this.#graceMs = graceMs;
     const perPrincipal = Math.max(1, Math.floor(maxWaiting / SHARE));
     this.#queue = new FairQueue({ jobs: maxWaiting, length: MAX_WAITING_LENGTH, perPrincipal });
   }
@@ -208,6 +212,7 @@ export class Sandboxes {
       clock: this.#system.clock,
       bounds: this.#bounds,
       warm: this.#warm,
+      graceMs: this.#graceMs,
       freed: (evicted) => {
         this.#running.delete(thread);
         for (const run of evicted) this.#forget(thread, run);

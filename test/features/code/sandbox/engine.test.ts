@@ -5,6 +5,7 @@ import { quickJsEngine } from '../../../../src/features/code/sandbox/quickjs-eng
 import { SandboxedScript } from '../../../../src/features/code/sandbox/sandboxed-script.ts';
 import type { Delivery, ScriptSlice } from '../../../../src/features/code/sandbox/script.ts';
 import { suite } from '../../../harness/door.ts';
+import { times } from '../../../harness/scale.ts';
 import { emscriptenEngine } from './emscripten-engine.ts';
 import { BOUNDS, endOf, scriptOf, value } from './support.ts';
 
@@ -162,7 +163,7 @@ return [before, Date.now(), new Date().getTime(), performance.now(), performance
   });
 
   test('the ends by time, calls, output and memory cannot be caught', async () => {
-    const short = { sliceMs: 20 };
+    const short = { sliceMs: times(20, { quick: 5 }) };
     const cases: [string, string, object][] = [
       ['for (;;) try { for (;;); } catch {} finally { continue }', 'processor time', short],
       ['await new Promise(async () => { for (;;); }).catch(() => {}); return 1', 'processor time', short],
@@ -210,3 +211,14 @@ return [before, Date.now(), new Date().getTime(), performance.now(), performance
     assert.is(script.memoryBytes, 0);
   });
 }
+
+const test = suite('the engine of the package');
+
+test('a thread takes the code of an engine that another one has compiled', async () => {
+  const { code } = await quickJsEngine();
+  const engine = await quickJsEngine(code);
+  assert.is(engine.code, code);
+  const script = await SandboxedScript.create(engine, BOUNDS, () => false);
+  assert.is(endOf(script.begin(scriptOf('return 1'), [])), 'returned 1');
+  script.dispose();
+});

@@ -5,18 +5,23 @@ import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { Sandboxes } from '../../../../src/features/code/sandbox/sandboxes.ts';
 import type { Delivery } from '../../../../src/features/code/sandbox/script.ts';
 import { suite, timeLimit } from '../../../harness/door.ts';
-import { SCALE } from '../../../harness/scale.ts';
+import { atScale, SCALE } from '../../../harness/scale.ts';
 import { endOf, scriptOf, value } from './support.ts';
 
 const test = suite('hostile scripts');
 timeLimit(120_000);
 
+const HASTY = atScale({
+  quick: { sliceMs: 10, graceMs: 100 },
+  full: { sliceMs: 30 },
+  proof: { sliceMs: 30 },
+});
 /** Those with little time for a slice end loops; those with more let scripts reach another limit before. */
 const boxes = new Map<'hasty' | 'patient', Sandboxes>();
 const incidents: string[] = [];
 test.before(() => {
   const system = createActorSystem({ clock: systemClock, log: (_, text) => void incidents.push(text) });
-  boxes.set('hasty', new Sandboxes({ system, sliceMs: 30 }));
+  boxes.set('hasty', new Sandboxes({ system, ...HASTY }));
   // A fourth of the usual memory is full in a fourth of the time.
   boxes.set('patient', new Sandboxes({ system, sliceMs: 1_000, memoryBytes: 8_388_608 }));
 });
@@ -33,6 +38,11 @@ async function run(code: string, deliveries: readonly Delivery[] = [], patience:
 }
 
 type Hostile = readonly [code: string, end: RegExp, deliveries?: readonly Delivery[]];
+
+/** Scripts that compute for a tenth of a second or more: other scripts reach the same limits sooner. */
+function slow(...scripts: readonly Hostile[]): readonly Hostile[] {
+  return SCALE === 'quick' ? [] : scripts;
+}
 
 function table(title: string, scripts: readonly Hostile[], patience: 'hasty' | 'patient' = 'patient'): void {
   test(title, async () => {
@@ -136,8 +146,7 @@ table(
   [
     // quickjs-emscripten 219.
     ["return new Array(1_000_000_000) + ''", TIME],
-    // Each such operation takes half a second of processor time.
-    ...(SCALE === 'quick' ? [] : [['return new Array(1e8).join("a").length', TIME] as const]),
+    ...slow(['return new Array(1e8).join("a").length', TIME]),
     ['return 1', /^returned 1$/],
   ],
   'hasty',
@@ -146,14 +155,17 @@ table(
 table('S-131: memory is bounded, however it is taken', [
   ['const a = []; for (;;) a.push("x".repeat(1e5) + a.length)', MEMORY],
   ['const a = []; for (;;) try { a.push(new Uint8Array(5e5)) } catch {}', MEMORY],
-  ['let a = [1]; for (;;) a = a.concat(a)', /^stopped (memory|processor time)$/],
+  ...slow(
+    ['let a = [1]; for (;;) a = a.concat(a)', /^stopped (memory|processor time)$/],
+    ['let b = 3n; for (;;) b *= b', /^(threw RangeError: BigInt is too large|stopped)/],
+    ['const m = new Map(); for (let i = 0; ; i++) m.set(i, "x".repeat(1000) + i)', /^stopped (memory|processor time)$/],
+  ),
   ['return new Array(1e9).fill()', /^stopped (memory|processor time)$/],
   ['return new Array(1024 * 1024 * 60).fill(0)', /^stopped (memory|processor time)$/],
   ["return [...'.'.repeat(1e9)]", MEMORY],
   ['for (;;) new BigInt64Array(1e9).fill(1n)', /^(threw RangeError|stopped memory)/],
   ['return new ArrayBuffer(1e9)', MEMORY],
   ['return new SharedArrayBuffer(1e9)', /^(stopped memory|threw RangeError)/],
-  ['let b = 3n; for (;;) b *= b', /^(threw RangeError: BigInt is too large|stopped)/],
   ['return "x".repeat(2 ** 30)', /^(stopped memory|threw (RangeError|InternalError))/],
   ['let s = "a"; for (;;) s += s', /^(stopped memory|threw InternalError: string too long)/],
   ['return JSON.parse("[" + "[],".repeat(5e6) + "1]").length', /^stopped (memory|processor time)$/],
@@ -162,7 +174,6 @@ table('S-131: memory is bounded, however it is taken', [
   ['return new RegExp("(".repeat(1e5) + ")".repeat(1e5))', /^(stopped stack|threw SyntaxError)/],
   ['const f = (n) => f(n + 1) + 1; f(0)', /^stopped stack$/],
   ['let o = {}; for (let i = 0; i < 1e6; i++) o = Object.create(o); return o.x', /^stopped (memory|processor time)$/],
-  ['const m = new Map(); for (let i = 0; ; i++) m.set(i, "x".repeat(1000) + i)', /^stopped (memory|processor time)$/],
   [
     'function f() {}; const a = new Array(3e5); return f.apply(null, a) ?? 1',
     /^(returned 1|stopped stack|threw (RangeError|InternalError))/,

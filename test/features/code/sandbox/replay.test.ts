@@ -79,6 +79,6 @@ test('a script that is repeated takes the same way, whatever the order of its de
         assert.equal(repeated, way, code);
       },
     ),
-    { numRuns: atScale({ quick: 30, full: 300, proof: 3_000 }) },
+    { numRuns: atScale({ quick: 10, full: 300, proof: 3_000 }) },
   );
 });

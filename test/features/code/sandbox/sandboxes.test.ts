@@ -6,6 +6,7 @@ import { Sandboxes, type SandboxesOptions } from '../../../../src/features/code/
 import { SimulatedClock } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { assertFigure } from '../../../harness/pace.ts';
+import { times } from '../../../harness/scale.ts';
 import { until } from '../../../harness/wait.ts';
 import { endOf, scriptOf, value } from './support.ts';
 
@@ -65,7 +66,7 @@ return Math.random();`;
 });
 
 test('S-133: scripts of several principals take turns, and one principal leaves a thread to the others', async () => {
-  const boxes = sandboxes({ sliceMs: 50 });
+  const boxes = sandboxes({ sliceMs: times(50, { quick: 20 }) });
   const ends: string[] = [];
   const run = async (name: string, principal: string, code: string): Promise<void> => {
     await boxes.begin(name, principal, scriptOf(code));
@@ -141,7 +142,7 @@ test('a script ends when its signal aborts, and when it is dropped: waiting, run
 });
 
 test('a script that is stuck ends its thread: it is stopped, and the others are begun again', async () => {
-  const boxes = sandboxes({ threads: 1, sliceMs: 30 });
+  const boxes = sandboxes({ threads: 1, sliceMs: 30, graceMs: times(500, { quick: 100 }) });
   assert.is(endOf(await boxes.begin('other', 'ann', scriptOf('return await shop.a()'))), 'waits');
   const stuck = boxes.begin('stuck', 'eve', scriptOf("return new Array(1_000_000_000) + ''"));
   const later = boxes.proceed('other', [value(1, '"a"')]);
