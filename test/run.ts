@@ -47,7 +47,11 @@ async function runAll(given: readonly string[]): Promise<void> {
   const began = performance.now();
   const check = words.includes('--check') ? runCheck() : undefined;
   // A run that a test starts finds all files compiled.
-  if (process.env[MARK] === undefined) await compile();
+  if (process.env[MARK] === undefined) {
+    await compile();
+    const { compileSchemas } = await import('./harness/wire-schemas.ts');
+    await compileSchemas();
+  }
 
   const ended: Ended[] = [];
   const failures: Failure[] = [];

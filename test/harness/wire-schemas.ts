@@ -1,11 +1,16 @@
 /** The official JSON schema of each revision, where the folder that holds them lies beside this checkout. */
-import { existsSync, readFileSync } from 'node:fs';
-import { Ajv, type ValidateFunction } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { ValidateFunction } from 'ajv';
 import type { Revision } from '../../src/core/protocol/revisions.ts';
 
 const FOLDER = new URL('../../../shared/spec/', import.meta.url);
+/** The validators, as programs. */
+const OUT = new URL('../../dist/wire-schemas/', import.meta.url);
+const NAME = /^(.*)\.schema\.json$/;
+const require = createRequire(import.meta.url);
 
 /** False in a clone without the folder: then only the official packages judge. `wire.test.ts` says so, once, in one line. */
 export const haveOfficialSchemas: boolean = existsSync(FOLDER);
@@ -41,29 +46,12 @@ function schemaIn(name: string): OfficialSchema | undefined {
 }
 
 function read(name: string): OfficialSchema {
-  const document: { $schema?: string; $defs?: object; definitions?: object } = JSON.parse(
-    // `schema.ts`, from which this file is made, has `number` for an answer (ElicitResult): its generator writes `integer`.
-    readFileSync(new URL(`${name}.schema.json`, FOLDER), 'utf8').replace(
-      /("string",\s*)"integer"(,\s*"boolean")/g,
-      '$1"number"$2',
-    ),
-  );
-  const modern = document.$schema?.includes('2020-12');
-  // Not strict: the schemas use keywords that only document.
-  const ajv = modern ? new Ajv2020({ strict: false, allErrors: true }) : new Ajv({ strict: false, allErrors: true });
-  addFormats.default(ajv);
-  ajv.addSchema(document, name);
-  const types = document.$defs ?? document.definitions ?? {};
-  const validators = new Map<string, ValidateFunction>();
+  const validators: Readonly<Record<string, ValidateFunction>> = require(fileURLToPath(programOf(name)));
   return {
-    has: (type) => type in types,
+    has: (type) => Object.hasOwn(validators, type),
     faults(type, value) {
-      let validate = validators.get(type);
-      if (!validate) {
-        if (!(type in types)) throw new Error(`the schema ${name} defines no ${type}`);
-        validate = ajv.compile({ $ref: `${name}#/${modern ? '$defs' : 'definitions'}/${type}` });
-        validators.set(type, validate);
-      }
+      const validate = validators[type];
+      if (validate === undefined) throw new Error(`the schema ${name} defines no ${type}`);
       if (validate(value)) return [];
       return (validate.errors ?? []).map(
         ({ instancePath, message, params }) =>
@@ -72,3 +60,34 @@ function read(name: string): OfficialSchema {
     },
   };
 }
+
+/** What the programs are made of, beside the schemas: they are written again if it changes. */
+const makers = createHash('sha256');
+for (const file of ['../../package-lock.json', 'wire-compiler.ts'])
+  makers.update(readFileSync(new URL(file, import.meta.url)));
+const MAKERS = makers.digest();
+
+/** The program of a schema. Its name has the digest of what it is made of. */
+function programOf(name: string): URL {
+  const digest = createHash('sha256').update(MAKERS).update(textOf(name)).digest('hex').slice(0, 16);
+  return new URL(`${name}-${digest}.cjs`, OUT);
+}
+
+function textOf(name: string): string {
+  return readFileSync(new URL(`${name}.schema.json`, FOLDER), 'utf8');
+}
+
+/**
+ * Compiles each schema whose program is not there: ten processes of a run need the validators, and each would use half a second
+ * of processor time to compile them. The runner does it before it starts them.
+ */
+export async function compileSchemas(): Promise<void> {
+  const names = haveOfficialSchemas ? readdirSync(FOLDER).flatMap((file) => NAME.exec(file)?.[1] ?? []) : [];
+  const missing = names.filter((name) => !existsSync(programOf(name)));
+  if (missing.length === 0) return;
+  const { writeProgram } = await import('./wire-compiler.ts');
+  for (const name of missing) writeProgram(name, textOf(name), fileURLToPath(programOf(name)));
+}
+
+// A process without the runner, such as an editor's, compiles them itself.
+await compileSchemas();
