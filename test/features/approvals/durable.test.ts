@@ -15,6 +15,7 @@ import { startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { nodesSuite } from '../../harness/postgres.ts';
 import { errorResponse, textOf } from '../../harness/results.ts';
+import { times } from '../../harness/scale.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { until } from '../../harness/wait.ts';
 import { EXTENSION, idOf } from '../tasks/support.ts';
@@ -90,11 +91,9 @@ const STEPS: readonly (readonly [string, string | undefined, readonly (typeof OP
   ['done', 'done', [], 1],
 ];
 
-/** In the middle of the effect. A kill before it is that of the transaction below, and the others are states between these. */
-const QUICK = ['running'];
-
+// The quick run kills a process in the transaction below, which uses the approval, and one whose task waits.
 for (const [step, state, missing, runs] of STEPS)
-  (QUICK.includes(step) ? test : test.full)(
+  test.full(
     `R-56: a call whose process is killed at "${step}" runs ${runs === 0 ? 'never' : 'once'}`,
     async () => {
       const { server, ran } = await killed(step);
@@ -171,10 +170,10 @@ test('R-56: a task that waits for people still waits in the next process, and ru
 });
 
 test('C4-5: an approval of an earlier version of its rule approves no call', async () => {
-  const path = join(folder, 'versions.db');
+  const inner = memoryStore();
   const ids: string[] = [];
   for (const version of ['1', '1', '2']) {
-    const made = shop(undefined, { store: sqlite(path) });
+    const made = shop(undefined, { store: new TestStore(inner) });
     made.server.authorize(({ element }) => element.name !== 'refund' || { approve: BY_OPS }, { name: 'r', version });
     ids.push(pendingId(await refund(await as(made.server))));
     if (ids.length === 2) await made.server.approvals.decide(ids[1] ?? '', { approver: OPS, decision: 'approve' });
@@ -260,7 +259,7 @@ nodes.before(async () => {
 
 nodes('R-57: any node takes a decision, and of calls at several nodes with one approval one runs', async () => {
   const clients = [await as(one.server), await as(two.server)] as const;
-  for (let turn = 1; turn <= 5; turn += 1) {
+  for (let turn = 1; turn <= times(5, { quick: 2 }); turn += 1) {
     const args = { turn };
     const call = (client: (typeof clients)[number]): Promise<JsonObject> =>
       client.modern('tools/call', { name: 'refund', arguments: args });

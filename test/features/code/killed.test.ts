@@ -11,6 +11,7 @@ import { connect } from '../../../src/testing/testing.ts';
 import { answerTask, shopOf } from '../../fixtures/code/shop.ts';
 import { startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
+import { atScale } from '../../harness/scale.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-code-'));
 const test = suite('killed scripts');
@@ -56,6 +57,12 @@ async function killed(number: number, when: 'before' | 'after'): Promise<{ text:
   return { text, ran };
 }
 
+/** A process that dies before a write has done nothing that the store does not have. */
+const WHEN = atScale<readonly ('before' | 'after')[]>({
+  quick: ['after'],
+  full: ['before', 'after'],
+  proof: ['before', 'after'],
+});
 /** The write of the quick run: before an effect. That of restarts.test.ts ends a process at each of them, in memory. */
 const QUICK = 4;
 /** V8 spends a second on optimizing the engine of scripts, which computes for milliseconds here. */
@@ -64,7 +71,7 @@ const ENGINE = '--liftoff-only';
 for (const [number, kind] of WRITES) {
   const run = number === QUICK ? test : test.full;
   run(`a process that is killed around the write "${kind}" (${number}) repeats no effect of its script`, async () => {
-    for (const when of ['before', 'after'] as const) {
+    for (const when of WHEN) {
       const { text, ran } = await killed(number, when);
       const where = `${when}: ${text}, ran ${ran}`;
       assert.is(new Set(ran).size, ran.length, where);

@@ -10,6 +10,7 @@ import { connect, SimulatedClock, type TestClient } from '../../../src/testing/t
 import { suite } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 import { textOf } from '../../harness/results.ts';
+import { times } from '../../harness/scale.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { until } from '../../harness/wait.ts';
 import { EXTENSION, idOf, keysOf } from '../tasks/support.ts';
@@ -130,6 +131,9 @@ test('a run whose writes the user approves carries each out once', async () => {
   assert.equal(written, [1, 3, 4]);
 });
 
+/** The quick run ends a process at each third write: those of one kind are handled alike. */
+const STRIDE = times(1, { quick: 3 });
+
 for (const settings of [undefined, {}])
   for (const isWritten of [false, true])
     (settings && isWritten ? test.full : test)(
@@ -137,6 +141,7 @@ for (const settings of [undefined, {}])
       async () => {
         const { writes } = await (settings ? asking : whole);
         for (const [index, kinds] of writes.entries()) {
+          if (index % STRIDE !== 0) continue;
           const { text, written } = await afterDeath(index + 1, isWritten, settings);
           const where = `${isWritten ? 'after' : 'before'} write ${index + 1} (${kinds}): ${text}, wrote ${written}`;
           assert.is(new Set(written).size, written.length, where);

@@ -5,6 +5,7 @@ import { StoreError } from '../../../src/core/store/store.ts';
 import { StoredTimers } from '../../../src/features/machines/stored-timers.ts';
 import { SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { times } from '../../harness/scale.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { ALICE, disk, stage } from './support.ts';
 
@@ -102,7 +103,7 @@ for (const [name, seed, awkward] of [
   ['each timer fires once, also if reads are slow or fail while timers are added', 11, true],
 ] as const)
   test(name, async () => {
-    for (let run = seed; run < seed + 4; run += 1) {
+    for (let run = seed; run < seed + times(4, { quick: 2 }); run += 1) {
       const world = new World();
       const random = numbers(run * 7_919);
       const { clock, store } = world;

@@ -7,7 +7,7 @@ import { declareParameters, declarePart, declaring } from '../../../../src/featu
 import type { ScriptFunction } from '../../../../src/features/code/functions/function-table.ts';
 import { character } from '../../../harness/character.ts';
 import { suite } from '../../../harness/door.ts';
-import { random } from '../../../harness/scale.ts';
+import { atScale } from '../../../harness/scale.ts';
 
 const test = suite('declarations of arbitrary schemas');
 
@@ -121,6 +121,6 @@ test('they are valid TypeScript, of bounded length, in which no text of an upstr
         if (part !== undefined) parseAst(part, { lang: 'ts' });
       }
     }),
-    { numRuns: random(5_000) },
+    { numRuns: atScale({ quick: 40, full: 2_500, proof: 5_000 }) },
   );
 });

@@ -37,12 +37,14 @@ test('mcp-execution#133: a script calls each function that the search lists, wha
   const upstream = server('words');
   for (const [at, word] of words.entries()) upstream.tool(word, { description: `task${at}` }, () => `is ${word}`);
   await withGateway(upstream, async (call) => {
-    for (const [at, word] of words.entries()) {
+    const calls: string[] = [];
+    for (const at of words.keys()) {
       const found = await call('search_functions', { query: `task${at}` });
-      const functions = [...found.matchAll(/^up\.([A-Za-z0-9_$]+)\(/gm)].map(([, name]) => name);
-      const code = `return [${functions.map((name) => `await up.${name}()`).join(', ')}]`;
-      assert.match(await call('run_code', { code }), `"is ${word}"`, `${word}: ${found}`);
+      const functions = [...found.matchAll(/^up\.([A-Za-z0-9_$]+)\(/gm)].map(([, name]) => `await up.${name}()`);
+      calls.push(`[${functions.join(', ')}]`);
     }
+    const result = await call('run_code', { code: `return [${calls.join(', ')}]` });
+    for (const word of words) assert.match(result, `"is ${word}"`, `${word}: ${calls.join(', ')}`);
   });
 });
 
