@@ -93,24 +93,20 @@ const STEPS: readonly (readonly [string, string | undefined, readonly (typeof OP
 
 // The quick run kills a process in the transaction below, which uses the approval, and one whose task waits.
 for (const [step, state, missing, runs] of STEPS)
-  test.full(
-    `R-56: a call whose process is killed at "${step}" runs ${runs === 0 ? 'never' : 'once'}`,
-    async () => {
-      const { server, ran } = await killed(step);
-      const [stored] = await server.approvals.list({ state: 'all' });
-      assert.is(stored?.state, state);
-      for (const approver of missing)
-        await server.approvals.decide(stored?.id ?? '', { approver, decision: 'approve' });
-      const client = await as(server);
-      const call = (): Promise<JsonObject> => client.modern('tools/call', { name: 'refund', arguments: {} });
-      if (['asked', 'partly approved', 'approved'].includes(step)) assert.match(textIn(await call()), /^refunded 1/);
-      assert.is(ran(), runs);
-      // The next call needs another approval.
-      assert.is.not(pendingId(await call()), stored?.id);
-      assert.is(ran(), runs);
-      await server.close();
-    },
-  );
+  test.full(`R-56: a call whose process is killed at "${step}" runs ${runs === 0 ? 'never' : 'once'}`, async () => {
+    const { server, ran } = await killed(step);
+    const [stored] = await server.approvals.list({ state: 'all' });
+    assert.is(stored?.state, state);
+    for (const approver of missing) await server.approvals.decide(stored?.id ?? '', { approver, decision: 'approve' });
+    const client = await as(server);
+    const call = (): Promise<JsonObject> => client.modern('tools/call', { name: 'refund', arguments: {} });
+    if (['asked', 'partly approved', 'approved'].includes(step)) assert.match(textIn(await call()), /^refunded 1/);
+    assert.is(ran(), runs);
+    // The next call needs another approval.
+    assert.is.not(pendingId(await call()), stored?.id);
+    assert.is(ran(), runs);
+    await server.close();
+  });
 
 /** The process is killed within the transaction that uses the approval: the state in the store, and the runs in the end. */
 for (const [dies, state, runs] of [

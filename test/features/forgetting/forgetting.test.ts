@@ -237,7 +237,7 @@ nodes('S-170: each node of a cluster forgets a principal, whichever node is call
   const secret = 'a secret that all nodes of this test share';
   const node = async () => {
     const store = postgres(url);
-    const server = await start({ store, cluster: { listen: '127.0.0.1:0', secret } });
+    const server = await start({ store, cluster: { listen: '127.0.0.1:0', secret }, limits: { graceMs: 300 } });
     servers.push(server);
     const transport = http({ port: 0, ...server.options.http });
     await server.listen(transport);

@@ -5,13 +5,12 @@ import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
 import { rejection } from '../../harness/results.ts';
-import { PROOF } from '../../harness/scale.ts';
+import { atScale, PROOF, times } from '../../harness/scale.ts';
 import { ALICE, disk, orderKind, orderMachine, stage } from './support.ts';
 
 const test = suite('handles that crash');
 const add = (item: string) => ({ type: 'add', data: { item } });
-const full = PROOF;
-const MANY = full ? 1_000 : 200;
+const MANY = PROOF ? 1_000 : 200;
 
 test('R-15: an event that crashes its instance is tried twice and quarantined; the rest go on, in order', async () => {
   const { handles, store, incidents } = await stage([orderKind()], { store: disk(), limits: { handleMailbox: 2_000 } });
@@ -240,10 +239,12 @@ test('R-14: one that only a guard could end, and does not, is broken off as a cr
 });
 
 test('R-10: a full instance rejects events at once, drops none that it accepted, and others are served', async () => {
-  const { handles } = await stage([orderKind()], { limits: { handleMailbox: 1_000 } });
+  const { handles } = await stage([orderKind()], { limits: { handleMailbox: times(1_000, { quick: 200 }) } });
   const { handle } = await handles.create('order', {}, ALICE);
   const other = await handles.create('order', {}, ALICE);
-  const calls = Array.from({ length: full ? 10_000 : 1_500 }, () => handles.send('order', handle, add('x'), ALICE));
+  const calls = Array.from({ length: atScale({ quick: 400, full: 1_500, proof: 10_000 }) }, () =>
+    handles.send('order', handle, add('x'), ALICE),
+  );
   const served = await handles.send('order', other.handle, add('tea'), ALICE);
   assert.equal(served.view, { items: ['tea'] });
   const outcomes = await Promise.allSettled(calls);

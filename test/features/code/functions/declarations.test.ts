@@ -183,7 +183,9 @@ test('the functions that are too long for one answer are named', () => {
 test('a schema that doubles at each level, or that has thousands of members, is declared in a bounded text', () => {
   const d = object(Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`p${at}`, { $ref: '#/$defs/d' }])));
   const wide = object(
-    Object.fromEntries(Array.from({ length: times(10_000, { quick: 2_000 }) }, (_, at) => [`p${at}`, { ...A, description: 'A.' }])),
+    Object.fromEntries(
+      Array.from({ length: times(10_000, { quick: 2_000 }) }, (_, at) => [`p${at}`, { ...A, description: 'A.' }]),
+    ),
   );
   for (const schema of [{ ...object({ a: { $ref: '#/$defs/d' } }), $defs: { d } }, wide]) {
     const steps = declaring([{ of: functionOf(schema), output: schema, seen: false }]);

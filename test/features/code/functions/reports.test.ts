@@ -40,10 +40,10 @@ test('mcp-execution#133: a script calls each function that the search lists, wha
     const calls: string[] = [];
     for (const at of words.keys()) {
       const found = await call('search_functions', { query: `task${at}` });
-      const functions = [...found.matchAll(/^up\.([A-Za-z0-9_$]+)\(/gm)].map(([, name]) => `await up.${name}()`);
-      calls.push(`[${functions.join(', ')}]`);
+      const functions = [...found.matchAll(/^up\.([A-Za-z0-9_$]+)\(/gm)].map(([, name]) => `up.${name}()`);
+      calls.push(...functions);
     }
-    const result = await call('run_code', { code: `return [${calls.join(', ')}]` });
+    const result = await call('run_code', { code: `return Promise.all([${calls.join(', ')}])` });
     for (const word of words) assert.match(result, `"is ${word}"`, `${word}: ${calls.join(', ')}`);
   });
 });
