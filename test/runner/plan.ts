@@ -29,12 +29,13 @@ const FULL_ONLY = /^fullOnly\(/m;
  * removes changes nothing, nor does the text of a program that it starts. The runner restores the environment and the outputs.
  */
 const CHANGES =
-  /'(?:node:inspector|playwright[\w-]*)'|\bpreloadAjv\b|\.discover\(|\bRunning\(\['dev'|(?<![.\w])process\.(?:emit|stdin|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.exitCode = |Object\.assign\(globalThis|globalThis\.\w+ = |\bError\.\w+ = /;
+  /'(?:node:inspector|playwright[\w-]*)'|\bpreloadAjv\b|\bRunning\(\['dev'|(?<![.\w])process\.(?:emit|stdin|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.exitCode = |Object\.assign\(globalThis|globalThis\.\w+ = |\bError\.\w+ = /;
 
 /** The names of what a file measures of its process: such files share a process with each other only. */
 const MEASURES = /'node:v8'|(?<![.\w])process\.memoryUsage\b|\bgc\(/;
-/** Processes of the files that measure theirs. */
-const MEASURING = 2;
+
+/** A server that finds its modules hooks the loader of its process: such files share a process with each other only. */
+const DISCOVERS = /\.discover\(/;
 
 /** Files of the harness that tests import. They change the process of the runner only. */
 const HARNESS = ['door.ts', 'compiled.ts'].map((name) => join(tests, 'harness', name));
@@ -74,7 +75,7 @@ export function jobsOf(files: readonly string[], expected: ReadonlyMap<string, n
   const slow = (file: string): number => expected.get(relative(root, file)) ?? UNKNOWN_S;
   const empty = (length: number): { files: string[]; seconds: number }[] =>
     Array.from({ length }, () => ({ files: [], seconds: 0 }));
-  const shared = { any: empty(LANES), measuring: empty(MEASURING) };
+  const shared = { any: empty(LANES), measuring: empty(1), discovering: empty(1) };
   const alone: Job[] = [];
   for (const file of [...files].sort((a, b) => slow(b) - slow(a))) {
     const company = !sharing || slow(file) >= LONG_S ? 'none' : companyOf(textsOf(file));
@@ -86,17 +87,23 @@ export function jobsOf(files: readonly string[], expected: ReadonlyMap<string, n
     least.files.push(file);
     least.seconds += slow(file);
   }
-  const all = [...alone, ...shared.any.map((job) => ({ ...job, roomy: true })), ...shared.measuring];
+  const all = [
+    ...alone,
+    ...shared.any.map((job) => ({ ...job, roomy: true })),
+    ...shared.measuring,
+    ...shared.discovering,
+  ];
   return all.filter((job) => job.files.length > 0).sort((a, b) => b.seconds - a.seconds);
 }
 
 /** With which files a file shares its process, by its code and that of the files that it imports. */
-export function companyOf(texts: readonly string[]): 'none' | 'measuring' | 'any' {
+export function companyOf(texts: readonly string[]): 'none' | 'measuring' | 'discovering' | 'any' {
   const codes = texts.map((text) => text.replace(TEXT, (literal) => (NAME.test(literal) ? literal : '')));
   const left = codes.map((code) =>
     code.replace(LISTENER, (added, event) => (code.includes(`process.off(${event}`) ? '' : added)),
   );
   if (left.some((code) => CHANGES.test(code))) return 'none';
+  if (left.some((code) => DISCOVERS.test(code))) return 'discovering';
   return left.some((code) => MEASURES.test(code)) ? 'measuring' : 'any';
 }
 

@@ -46,7 +46,12 @@ function runWith(env: NodeJS.ProcessEnv, ...fixtures: readonly string[]): Run {
   return { code: status, output: stdout, last: stdout.trim().split('\n').at(-1) ?? '' };
 }
 
-const COMPANIES = { none: 'no other', measuring: 'others that measure it', any: 'others' };
+const COMPANIES = {
+  none: 'no other',
+  measuring: 'others that measure it',
+  discovering: 'others that do so',
+  any: 'others',
+};
 
 /** Whether a process runs. One that ended stays as a zombie until the process that adopted it asks for its exit code. */
 function runs(pid: string): boolean {
@@ -144,6 +149,7 @@ for (const [title, code, company] of [
   ['removes its listener', "process.on('warning', hear);\nprocess.off('warning', hear);", 'any'],
   ['listens for the exit of the process', "process.on('exit', clean);", 'any'],
   ['runs troupe dev in its process, which hooks the module loader', "new Running(['dev', target]);", 'none'],
+  ['finds modules, which hooks the module loader', "server.discover('tools');", 'discovering'],
   ['imports a browser', "import { chromium } from 'playwright-core';", 'none'],
 ] as const)
   test(`a file that ${title} shares its process with ${COMPANIES[company]}`, () =>
