@@ -8,6 +8,7 @@ import { mergeMetrics } from '../../src/cli/fleet/fleet-metrics.ts';
 import { copyLines } from '../../src/cli/fleet/node-lines.ts';
 import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { elapse } from '../harness/wait.ts';
 import { Cli, TROUPE } from './cli.ts';
 import { troupe } from './in-process.ts';
@@ -56,6 +57,9 @@ function call(url: string, agent: Agent | false, name: string, onHead = (): void
 }
 
 const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program('1') });
+/** The pause of a client between two calls, in milliseconds. */
+const PAUSE_MS = atScale({ quick: 20, full: 2, proof: 2 });
+
 let fleet: Cli;
 let url = '';
 let metrics = '';
@@ -134,7 +138,7 @@ test('R-53 SIGHUP deploys a new version one node after the other, and no request
     while (!deployed) {
       seen.add(await call(url, agent, 'where'));
       calls += 1;
-      await elapse(2, 'a client pauses');
+      await elapse(PAUSE_MS, 'a client pauses');
     }
     if (agent) agent.destroy();
   });

@@ -14,6 +14,7 @@ import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 import { assertFigure } from '../../harness/pace.ts';
+import { atScale } from '../../harness/scale.ts';
 import { elapse, until } from '../../harness/wait.ts';
 import { Hosted } from './hosted.ts';
 
@@ -21,6 +22,7 @@ const test = suite('watchdog');
 /** Long enough that a process which gets no processor for a while, as it starts, does not count as blocked. */
 const hardMs = 3_000;
 const softMs = 200;
+const CHECKS = atScale({ quick: 1, full: 3, proof: 3 });
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-watchdog-'));
 test.after(() => rmSync(folder, { recursive: true }));
@@ -68,7 +70,8 @@ test('S-10: the watchdog asks nothing on top of a check that has a time limit, w
     running = true;
     for (;;);
   };
-  for (let run = 0; run < 3; run += 1) {
+  // Each check computes for half a second.
+  for (let run = 0; run < CHECKS; run += 1) {
     assert.throws(
       () => bounded(forever, 500),
       (error: unknown) => error instanceof TooLong,
