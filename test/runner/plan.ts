@@ -96,15 +96,33 @@ export function jobsOf(files: readonly string[], expected: ReadonlyMap<string, n
   return all.filter((job) => job.files.length > 0).sort((a, b) => b.seconds - a.seconds);
 }
 
+/** The kinds of company, the narrowest first. */
+const COMPANIES = ['none', 'discovering', 'measuring'] as const;
+type Company = (typeof COMPANIES)[number] | 'any';
+
 /** With which files a file shares its process, by its code and that of the files that it imports. */
-export function companyOf(texts: readonly string[]): 'none' | 'measuring' | 'discovering' | 'any' {
-  const codes = texts.map((text) => text.replace(TEXT, (literal) => (NAME.test(literal) ? literal : '')));
-  const left = codes.map((code) =>
-    code.replace(LISTENER, (added, event) => (code.includes(`process.off(${event}`) ? '' : added)),
-  );
-  if (left.some((code) => CHANGES.test(code))) return 'none';
-  if (left.some((code) => DISCOVERS.test(code))) return 'discovering';
-  return left.some((code) => MEASURES.test(code)) ? 'measuring' : 'any';
+export function companyOf(texts: readonly string[]): Company {
+  const companies = texts.map(companyOfText);
+  return COMPANIES.find((company) => companies.includes(company)) ?? 'any';
+}
+
+function judge(code: string): Company {
+  if (CHANGES.test(code)) return 'none';
+  if (DISCOVERS.test(code)) return 'discovering';
+  return MEASURES.test(code) ? 'measuring' : 'any';
+}
+
+/** The judgements of this process: many files import the same file of the tests. */
+const judged = new Map<string, Company>();
+
+function companyOfText(text: string): Company {
+  const known = judged.get(text);
+  if (known !== undefined) return known;
+  const code = text.replace(TEXT, (literal) => (NAME.test(literal) ? literal : ''));
+  const left = code.replace(LISTENER, (added, event) => (code.includes(`process.off(${event}`) ? '' : added));
+  const company = judge(left);
+  judged.set(text, company);
+  return company;
 }
 
 /** Whether the full run has more of a file than `npm test`: the whole file, a test, or another number. */
@@ -115,15 +133,33 @@ export function growsWithScale(file: string): boolean {
 /** The text of a test file, and those of the files of the tests that it imports, without the harness of each file. */
 function textsOf(file: string): readonly string[] {
   const texts = new Map<string, string>();
-  const read = (path: string): void => {
+  const add = (path: string): void => {
     if (texts.has(path)) return;
-    const text = readFileSync(path, 'utf8');
+    const { text, imports } = sourceOf(path);
     texts.set(path, text);
-    for (const [, from = ''] of text.matchAll(/from '(\.[^']+\.ts)'/g)) {
-      const imported = resolve(dirname(path), from);
-      if (imported.startsWith(tests) && existsSync(imported) && !HARNESS.includes(imported)) read(imported);
-    }
+    for (const imported of imports) add(imported);
   };
-  read(file);
+  add(file);
   return [...texts.values()];
+}
+
+interface Source {
+  readonly text: string;
+  /** The files of the tests that it imports, without the harness of each file. */
+  readonly imports: readonly string[];
+}
+
+/** The files that this process has read. */
+const sources = new Map<string, Source>();
+
+function sourceOf(path: string): Source {
+  const known = sources.get(path);
+  if (known !== undefined) return known;
+  const text = readFileSync(path, 'utf8');
+  const imports = [...text.matchAll(/from '(\.[^']+\.ts)'/g)]
+    .map(([, from = '']) => resolve(dirname(path), from))
+    .filter((imported) => imported.startsWith(tests) && existsSync(imported) && !HARNESS.includes(imported));
+  const source = { text, imports };
+  sources.set(path, source);
+  return source;
 }

@@ -97,8 +97,11 @@ test('a test that counts turns of the event loop is red with late input, and a t
 });
 
 let red: Run;
-test('--title runs the tests that have its words in their titles, and none of them is no success', () => {
-  assert.is(run('--title=outlives its', 'wrong', 'leaking').last, `1 passed, ${LINUX ? 1 : 0} failed, 0 skipped`);
+test('--title runs the tests that have its words in their titles', () => {
+  assert.is(run('--title=waits for', 'wrong', 'late-input').last, '1 passed, 0 failed, 0 skipped');
+});
+
+test.full('--title without a test that has its words is no success', () => {
   assert.is(run('--title=of no test', 'wrong').code, 1);
 });
 
