@@ -8,6 +8,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -250,14 +251,19 @@ test('after the server is killed, requests in flight get an error, later ones a 
 const IDLE_MS = 2_000;
 const AT_ONCE = atScale({ quick: 2, full: 5, proof: 10 });
 
+/** No system gives a process such a number. */
+const KILLED_PID = 4_194_305;
+
 /** Leaves the socket of a killed server, and the lock of a killed shim. */
 async function stalePath(): Promise<string> {
   const path = freshPath();
-  const gone = spawn(process.execPath, ['-e', `require('node:net').createServer().listen(${JSON.stringify(path)})`]);
-  await until(() => existsSync(path));
-  gone.kill('SIGKILL');
+  const gone = listen().listen(`${path}.first`);
+  await once(gone, 'listening');
+  // A server that closes removes the name that it knows, as a killed one cannot.
+  linkSync(`${path}.first`, path);
+  gone.close();
   await once(gone, 'close');
-  writeFileSync(`${path}.lock`, String(gone.pid));
+  writeFileSync(`${path}.lock`, String(KILLED_PID));
   return path;
 }
 

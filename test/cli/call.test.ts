@@ -708,8 +708,7 @@ const withState = (...words: readonly string[]) => {
   writeFileSync(
     join(root, 'cart.mjs'),
     `import { createServer, defineState } from '${TROUPE}';
-import { z } from '${import.meta.resolve('zod')}';
-const { lent } = defineState({ lent: z.string() });
+const { lent } = defineState({ lent: { type: 'string' } });
 const server = createServer({ name: 'books', version: '1.0.0' });
 server.tool('borrow', {}, async (_, ctx) => { await ctx.state.set(lent, 'dune'); return 'lent'; });
 server.tool('give_back', {}, async (_, ctx) => (await ctx.state.get(lent)) ?? 'nothing');

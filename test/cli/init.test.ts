@@ -19,9 +19,9 @@ import { parse } from 'yaml';
 import { installedFrom } from '../../src/cli/setup/installed-from.ts';
 import { nodeCommand } from '../../src/cli/setup/node-command.ts';
 import { withTomlTable } from '../../src/cli/setup/toml-edit.ts';
-import { TROUPE as SOURCES } from '../features/discovery/tree.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
+import { TROUPE } from './cli.ts';
 import { troupe as command, type Ran } from './in-process.ts';
 
 const test = suite('troupe init and install');
@@ -216,16 +216,16 @@ test('--print prints the entry, and changes nothing', async () => {
 
 test('a name that a person cannot read, from the package too, is no name of an entry', async () => {
   const cwd = folder();
-  writeFileSync(join(cwd, 'tools.ts'), '');
+  writeFileSync(join(cwd, 'tools.mjs'), '');
   for (const name of ['', ' ', 'a\x1b[2J', 'a\u202eb', 'a\nb']) {
-    const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes', '--name', name], cwd);
+    const { code, err } = await troupe(['install', 'tools.mjs', '--client', 'cursor', '--yes', '--name', name], cwd);
     assert.is(code, 2, err);
     assert.match(err, '--name: expected a name without invisible characters');
   }
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'kit\x1b[2J' }));
-  const named = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
+  const named = await troupe(['install', 'tools.mjs', '--client', 'cursor', '--yes'], cwd);
   assert.match(named.err, '"kit·[2J"');
-  assert.equal(readdirSync(cwd), ['package.json', 'tools.ts']);
+  assert.equal(readdirSync(cwd), ['package.json', 'tools.mjs']);
 });
 
 test('without a terminal nothing is changed unless --yes allows it', async () => {
@@ -408,7 +408,7 @@ test('the variables of --env-file and --env are in the entry, --env wins, and a 
 test('the name of an entry is that of the server, which is started with its variables; a server that does not start has another', async () => {
   const cwd = folder();
   const text = "export default createServer({ name: '@me/' + process.env.NAME, version: '1.0.0' });";
-  writeFileSync(join(cwd, 'tools.mjs'), `import { createServer } from '${SOURCES}';\n${text}`);
+  writeFileSync(join(cwd, 'tools.mjs'), `import { createServer } from '${TROUPE}';\n${text}`);
   const named = await troupe(['install', 'tools.mjs', '--client', 'cursor', '--yes', '--env', 'NAME=my shop'], cwd);
   assert.equal([named.code, named.err], [0, '']);
   assert.match(named.out, 'added "my-shop"');

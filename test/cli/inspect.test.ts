@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import type { CommandLine } from '../../src/cli/command-options.ts';
+import { readInspecting } from '../../src/cli/serving/inspecting-options.ts';
 import { registerInspector } from '../../src/cli/serving/inspector-registry.ts';
 import type { HelloFrame } from '../../src/inspector/frames.ts';
 import { readRecording } from '../../src/inspector/stream/recording.ts';
@@ -66,6 +68,9 @@ async function hello({ base, token }: Place): Promise<HelloFrame> {
     await elapse(20, 'the inspector opens');
   }
 }
+
+/** A command line without words. */
+const LINE: CommandLine = { values: {}, lists: {}, positionals: [], rest: [] };
 
 const run = (...args: readonly string[]) => troupe(args);
 
@@ -129,10 +134,8 @@ test('S-34 troupe dev opens the inspector, whose page needs the token and lets a
   assert.match(cursor?.file ?? '', /mcp\.json$/);
   assert.match(connect?.note ?? '', `troupe install ${SERVER}`);
   assert.is(await cli.end(), 0);
-  const looks = start('dev', '--no-inspect-control');
-  await looks.initialize();
-  assert.is((await hello(await placeOf(looks))).control, false);
-  assert.is(await looks.end(), 0);
+  const looking = readInspecting('dev', { ...LINE, values: { 'no-inspect-control': '' } }, true);
+  assert.equal([looking.inspect, looking.control], [true, false]);
   const both = await run('dev', SERVER, '--inspect-control', '--no-inspect-control');
   assert.is(both.code, 2);
   assert.match(both.err, 'expected --inspect-control or --no-inspect-control, got both');
@@ -142,6 +145,13 @@ test('S-34 troupe dev opens the inspector, whose page needs the token and lets a
     err,
     'expected --no-inspect or an option of the inspector (--inspect, --inspect-control, --open), got both',
   );
+});
+
+test.full('S-34 troupe dev --no-inspect-control opens an inspector that only looks', async () => {
+  const looks = start('dev', '--no-inspect-control');
+  await looks.initialize();
+  assert.is((await hello(await placeOf(looks))).control, false);
+  assert.is(await looks.end(), 0);
 });
 
 test.full('a page finds the next worker at the same URL after a crash and after a deployment', async () => {

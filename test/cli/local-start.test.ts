@@ -194,17 +194,25 @@ test('S-97 the caller of the options takes the place of that of stdio, and of no
   assert.is(same, port);
 });
 
-if (isBuilt)
-  test('troupe call plays the caller of a program that it starts', async () => {
-    const tree = new Tree({ 'server.mjs': program(TROUPE), '.env': 'LOCAL_B=b' });
-    const called = async (...args: string[]): Promise<string> => {
-      const { out, err } = await troupe(['call', 'server.mjs', ...args], { cwd: tree.path });
-      return out + err;
-    };
-    assert.match(await called('who', '--principal', 'ada'), /^ada\n/);
-    assert.match(await called('refund', '--principal', 'ada'), 'lack the scope orders:refund');
+if (isBuilt) {
+  const callable = `${program(TROUPE)}server.tool('both', {}, (_, ctx) => ctx.principal + ' ' + process.env.LOCAL_B);\n`;
+  const started = () => new Tree({ 'server.mjs': callable, '.env': 'LOCAL_B=b' });
+
+  test('troupe call plays the caller of a program that it starts, whose .env is read', async () => {
     // The variables of .env and the stderr of the program are those of processes.
-    const cli = new Cli(['call', 'server.mjs', 'env'], { cwd: tree.path, raw: true });
+    const cli = new Cli(['call', 'server.mjs', 'both', '--principal', 'ada'], { cwd: started().path, raw: true });
     await cli.end();
-    assert.match(cli.out + withoutStalls(cli.err), /^,b\ntroupe run: read \.env: LOCAL_B\n$/);
+    assert.match(cli.out + withoutStalls(cli.err), /^ada b\ntroupe run: read \.env: LOCAL_B\n$/);
   });
+
+  test.full('the caller of troupe call has the scopes that its options give', async () => {
+    const { path: cwd } = started();
+    for (const [scopes, said] of [
+      [[], 'lack the scope orders:refund'],
+      [['--scopes', 'orders:refund'], /^refunded\n/],
+    ] as const) {
+      const { out, err } = await troupe(['call', 'server.mjs', 'refund', '--principal', 'ada', ...scopes], { cwd });
+      assert.match(out + err, said);
+    }
+  });
+}

@@ -1,7 +1,9 @@
 /** Discovery: what loads is served, what does not is reported, and loading again replaces what the same files offered. */
+import { dirname } from 'node:path';
 import * as assert from 'uvu/assert';
 import type { Server } from '../../../src/index.ts';
-import type { TestClient } from '../../../src/testing/testing.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
+import { startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { inSession, loggedServer } from '../../harness/memory.ts';
 import { TROUPE, Tree, toolModule } from './tree.ts';
@@ -251,4 +253,15 @@ test('modules that are loaded together share what they import; the first time, w
   await server.discover([tree.at('tools')]);
   await say(client, 'add');
   assert.is(await say(client, 'count'), '1 notes');
+});
+
+test('a discovered tool with cpu is found in its module again, and its envelope keeps its shape', async () => {
+  const { server } = stage();
+  // The compiled tool: the other tests load TypeScript.
+  const { failed } = await server.discover([dirname(startable('test/fixtures/supervision/tools/count.ts'))]);
+  assert.equal(failed, []);
+  const client = await connect(server);
+  const { structuredContent } = await client.call('count', { upTo: 10 });
+  assert.equal(Object(structuredContent).data, { sum: 55, here: false });
+  await server.close();
 });

@@ -63,17 +63,6 @@ test('a result that cannot be cloned is the call’s error, and the thread conti
   assert.match(say(await client.call('heavy', { what: 'fine' })), /fine/);
 });
 
-test('a discovered tool with cpu is found in its module again, and its envelope keeps its shape', async () => {
-  const { server, client } = shared;
-  // The compiled tool: the other tests of discovery load TypeScript.
-  const { failed } = await server.discover(['../../fixtures/supervision/tools'], {
-    from: moduleUrl('test/features/workers/pool.test.ts'),
-  });
-  assert.equal(failed, []);
-  const { structuredContent } = await client.call('count', { upTo: 10 });
-  assert.match(say(structuredContent), /"data":\{"sum":55,"here":false\}/);
-});
-
 test('cpu: true where nothing is known of a module is refused with what to write', async () => {
   assert.throws(
     () => shared.server.tools.register({ name: 'lost', cpu: true, handler: () => '' }),
