@@ -204,7 +204,8 @@ function mayBeKept(text: string | undefined): boolean {
     while (isDigit(text, at + 1)) at += 1;
     if (at - begin + 1 >= MIN_DIGITS) return true;
   }
-  return text.includes('e+') || (anyInfinite && text.includes('null'));
+  // An `e` is in almost each word, and a plus is rare: to look for it first takes a third of the time.
+  return (text.includes('+') && text.includes('e+')) || (anyInfinite && text.includes('null'));
 }
 
 function isDigit(text: string, at: number): boolean {
