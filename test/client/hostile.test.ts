@@ -23,7 +23,7 @@ test('U-09 a channel never opens: connect fails after connectMs, and the channel
   assert.equal([error.reason, error.carriedOut, stage.open], ['unreachable', 'no', 0]);
 });
 
-const FLAPS = times(1_000, { quick: 200 });
+const FLAPS = times(1_000, { quick: 60 });
 
 test(`U-10 a server flaps ${FLAPS} times: the client suspends, holds nothing, and comes back by itself`, async () => {
   const stage = new Stage();
@@ -158,7 +158,8 @@ test('U-11 a flood of announcements becomes one change for each thing', async ()
   const changes = client.changes({ tools: true, resources: ['a://1'] });
   const announce = (method: string, params: object = {}): void =>
     stage.current?.send({ type: 'text', text: text({ method, params }), about: undefined });
-  for (let index = 0; index < 10_000; index += 1) {
+  const announced = times(10_000, { quick: 2_000 });
+  for (let index = 0; index < announced; index += 1) {
     announce('notifications/tools/list_changed');
     announce('notifications/resources/updated', { uri: 'a://1' });
     announce('notifications/resources/updated', { uri: `b://${index}` });
@@ -199,7 +200,10 @@ test('U-24 connections that open and close over HTTP leave no sockets and no tim
   const cycles = atScale({ quick: 10, full: 50, proof: 200 });
   const fixture = await reachable();
   const clock = new SimulatedClock();
-  const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  const open = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  // The files before this one may have left some, which close in their own time.
+  const before = open();
+  const sockets = (): number => Math.max(0, open() - before);
   const cycle = async (index: number): Promise<void> => {
     const client = await connect(fixture.url, { clock, eras: index % 2 === 0 ? 'legacy' : 'modern' });
     await client.call('add', { a: 1, b: 2 });

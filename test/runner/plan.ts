@@ -29,10 +29,10 @@ const FULL_ONLY = /^fullOnly\(/m;
  * removes changes nothing, nor does the text of a program that it starts. The runner restores the environment and the outputs.
  */
 const CHANGES =
-  /'(?:node:inspector|playwright[\w-]*)'|\bpreloadAjv\b|\bRunning\(\['dev'|(?<![.\w])process\.(?:emit|stdin|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.exitCode = |Object\.assign\(globalThis|globalThis\.\w+ = |\bError\.\w+ = /;
+  /'(?:node:inspector|playwright[\w-]*)'|\bpreloadAjv\b|\bRunning\(\['dev'|(?<![.\w])process\.(?:emit|stdin|chdir|execArgv|title)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.exitCode = |Object\.assign\(globalThis|globalThis\.\w+ = |\bError\.\w+ = /;
 
 /** The names of what a file measures of its process: such files share a process with each other only. */
-const MEASURES = /'node:v8'|(?<![.\w])process\.memoryUsage\b|\bgc\(/;
+const MEASURES = /'node:v8'|(?<![.\w])process\.(?:memoryUsage|getActiveResourcesInfo)\b|\bgc\(/;
 
 /** A server that finds its modules hooks the loader of its process: such files share a process with each other only. */
 const DISCOVERS = /\.discover\(/;

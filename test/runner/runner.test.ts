@@ -145,6 +145,7 @@ for (const [title, flaky, history, red] of [
 
 for (const [title, code, company] of [
   ['measures memory', 'const { rss } = process.memoryUsage();', 'measuring'],
+  ['counts the sockets of its process', 'const names = process.getActiveResourcesInfo();', 'measuring'],
   ['starts a program that listens for signals', 'const program = \'process.on("SIGTERM", () => {});\';', 'any'],
   ['starts a program of several lines', 'const program = `\n  process.stdin.resume();\n`;', 'any'],
   ['mentions a name in a comment', '// The child reads process.stdin.', 'any'],
