@@ -363,7 +363,7 @@ test('U-09 a server is silent to tools/list: other calls continue, and the list 
 test('U-11 bodies without end, and responses to other requests, fail their call at once', async () => {
   const endless = (response: ServerResponse, text: string): true => {
     const write = (): void => {
-      if (!response.destroyed) response.write(text.repeat(64), write);
+      if (!response.destroyed) response.write(text.repeat(1_024), write);
     };
     write();
     return true;

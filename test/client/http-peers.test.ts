@@ -4,12 +4,11 @@ import { createServer } from 'troupe';
 import { type ConnectOptions, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import type { Timer } from '../../src/core/kernel/clock.ts';
 import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { until } from '../harness/wait.ts';
 import { clientError } from './fixture.ts';
-import { EVENTS, events, legacy, messageOf, resultOf, sseServer, using } from './raw-peer.ts';
+import { EVENTS, events, legacy, messageOf, NotingClock, resultOf, sseServer, using } from './raw-peer.ts';
 
 const test = suite('peers over HTTP');
 
@@ -180,17 +179,6 @@ for (const [what, status, expected] of [
         assert.is(server.requests.filter(({ headers }) => headers['last-event-id'] === 'e0').length, 1);
       },
     ));
-
-/** A clock that notes the timers that start. */
-class NotingClock extends SimulatedClock {
-  /** The delays of the timers, in milliseconds. */
-  readonly delays: number[] = [];
-
-  override after(ms: number, callback: () => void): Timer {
-    this.delays.push(ms);
-    return super.after(ms, callback);
-  }
-}
 
 test('a stream of a session that the server closes at once, each time, opens more and more rarely', async () => {
   /** The delays before each further attempt. */

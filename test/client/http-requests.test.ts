@@ -7,9 +7,9 @@ import { character } from '../harness/character.ts';
 import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { times } from '../harness/scale.ts';
-import { until, untilPassed, whilePassing } from '../harness/wait.ts';
+import { until, whilePassing } from '../harness/wait.ts';
 import { clientError } from './fixture.ts';
-import { EVENTS, events, legacy, messageOf, resultOf, using } from './raw-peer.ts';
+import { EVENTS, events, legacy, messageOf, NotingClock, resultOf, using } from './raw-peer.ts';
 
 const test = suite('requests over HTTP');
 
@@ -247,21 +247,30 @@ test('a server that responds 400 to each session gets a bounded number of attemp
   ));
 
 test('S-88 retry: 0, with a new event each time, resumes at most once in 200 ms', async () => {
-  const clock = new SimulatedClock();
-  let polls = 0;
+  const clock = new NotingClock();
+  let streams = 0;
+  /** The timers that started before the newest stream. The next one is the delay before the client resumes. */
+  let before = 0;
   await using(
     ({ method, headers }, { method: name }) => {
-      if (name === 'tools/call') return events('retry: 0\nid: e0\ndata:\n\n');
-      if (method !== 'GET' || headers['last-event-id'] === undefined) return undefined;
-      polls += 1;
-      return events(`retry: 0\nid: e${polls}\ndata:\n\n`);
+      if (name !== 'tools/call' && (method !== 'GET' || headers['last-event-id'] === undefined)) return undefined;
+      before = clock.delays.length;
+      streams += 1;
+      return events(`retry: 0\nid: e${streams}\ndata:\n\n`);
     },
     async (client) => {
-      const call = clientError(client.call('add', {}, { timeoutMs: 60_000 }));
-      const began = clock.now();
-      await untilPassed(clock, () => polls >= 3, 1);
-      assert.ok(clock.now() - began >= 600, `${clock.now() - began} ms`);
-      await clock.advance(60_000);
+      const call = clientError(client.call('add', {}, { timeoutMs: 5_000 }));
+      for (let stream = 1; stream <= 4; stream += 1) {
+        await until(() => streams === stream, `stream ${stream}`);
+        await until(() => clock.delays.length > before, 'the end of the stream');
+        const delay = clock.delays[before] ?? 0;
+        assert.ok(delay >= 200, `${delay} ms before stream ${stream + 1}`);
+        // A millisecond earlier, the timer has not run.
+        await clock.advance(delay - 1);
+        assert.is(streams, stream);
+        await clock.advance(1);
+      }
+      await clock.advance(5_000);
       assert.is((await call).reason, 'timed out');
     },
     { clock },

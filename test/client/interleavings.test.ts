@@ -15,7 +15,7 @@ import { Random } from '../system/simulation/random.ts';
 
 const test = suite('interleavings of a connection');
 
-const SEEDS = atScale({ quick: 12, full: 400, proof: 100_000 });
+const SEEDS = atScale({ quick: 6, full: 400, proof: 100_000 });
 const STEPS = 60;
 
 /** What became of one attempt, as the server knows it. */

@@ -1,6 +1,8 @@
 /** Servers of MCP on a raw socket, for tests of a client over HTTP. */
 import type { Socket } from 'node:net';
 import { type Client, type ConnectOptions, connect } from 'troupe/client';
+import { SimulatedClock } from 'troupe/testing';
+import type { Timer } from '../../src/core/kernel/clock.ts';
 import { isObject } from '../../src/core/protocol/json.ts';
 import { jsonResponse, type RawRequest, type RawServer, rawServer, response } from '../harness/raw-server.ts';
 
@@ -53,6 +55,17 @@ export async function using(
     }
   } finally {
     await server.close();
+  }
+}
+
+/** A clock that notes the timers that start. */
+export class NotingClock extends SimulatedClock {
+  /** The delays of the timers, in milliseconds. */
+  readonly delays: number[] = [];
+
+  override after(ms: number, callback: () => void): Timer {
+    this.delays.push(ms);
+    return super.after(ms, callback);
   }
 }
 

@@ -234,7 +234,7 @@ test('an edit of another server does not begin a change again', () =>
     silent.close();
   }));
 
-const EDITS = SCALE === 'quick' ? 24 : 100;
+const EDITS = SCALE === 'quick' ? 12 : 100;
 
 test(`U-17: no call is lost, and none is made twice, while a configuration is edited ${EDITS} times`, () =>
   staged({ x: { socket: 'a' }, y: { socket: 'b' } }, async (stage, client) => {

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../../src/core/protocol/json.ts';
 import { compileInput } from '../../../src/core/schema/compile-schema.ts';
 import type { CompileOptions } from '../../../src/gateway/openapi/compile-options.ts';
 import { suite } from '../../harness/door.ts';
+import { atScale } from '../../harness/scale.ts';
 import { compiled, documentOf, names, only, propertiesOf, reading, writing } from './documents.ts';
 
 const test = suite('compiled documents');
@@ -418,7 +419,9 @@ test('a schema that is too long for a list is cut at a lower depth', async () =>
       Array.from({ length: 8 }, (_, index) => [`member${index}`, depth === 0 ? { type: 'string' } : level(depth - 1)]),
     ),
   });
-  const { tool, checked } = await only(documentOf({ '/x': writing('x', level(4)) }));
+  const { tool, checked } = await only(
+    documentOf({ '/x': writing('x', level(atScale({ quick: 3, full: 4, proof: 4 }))) }),
+  );
   assert.ok(JSON.stringify(tool.inputSchema).length < 70_000);
   assert.ok(JSON.stringify(checked).length > 100_000);
 });

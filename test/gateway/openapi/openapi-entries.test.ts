@@ -92,23 +92,25 @@ for (const [title, entry, expected] of [
       problems({ openapi: './api.json', ...entry }).join(),
     ));
 
-test('a gateway offers the API of an entry, and --diff and --approve know its requests', async () => {
+/** An API, and a gateway to it: its command runs in this process, and serves in one of its own. */
+async function staged() {
   const api = await apiServer();
   const document = petsDocument({ servers: [{ url: api.url }] });
   const tree = new Tree({ 'api.json': JSON.stringify(document) });
   const state = { XDG_STATE_HOME: tree.at('state'), LOCALAPPDATA: tree.at('state') };
   const entry = { openapi: './api.json', readOnly: true, troupe: { pins: 'hold' } };
   tree.write('mcp.json', JSON.stringify({ mcpServers: { pets: entry } }));
-  const run = (...args: readonly string[]) => troupe(['gateway', 'mcp.json', ...args], { cwd: tree.path, env: state });
+  const options = { cwd: tree.path, env: state };
+  const run = (...args: readonly string[]) => troupe(['gateway', 'mcp.json', ...args], options);
+  return { api, document, tree, run, serve: () => new Cli(['gateway', 'mcp.json'], options) };
+}
+
+test('--diff and --approve know the requests of an entry', async () => {
+  const { api, document, tree, run } = await staged();
   assert.match((await run('--diff')).out, 'pets: tool "listPets": new');
   assert.match((await run('--approve', 'pets')).out, 'pets: tool "listPets": new');
   assert.is((await run('--diff')).code, 0);
   assert.match(readFileSync(tree.at('mcp.lock.json'), 'utf8'), '"request"');
-  const cli = new Cli(['gateway', 'mcp.json'], { cwd: tree.path, env: state });
-  await cli.initialize();
-  assert.equal(await cli.list('tools'), ['pets_listPets']);
-  assert.match(await cli.call('pets_listPets'), 'GET /pets');
-  assert.is(await cli.end(), 0);
   const paths = { '/other': reading('listPets', [], { summary: 'Lists pets' }) };
   writeFileSync(tree.at('api.json'), JSON.stringify({ ...document, paths }));
   const { code, out } = await run('--diff');
@@ -116,5 +118,17 @@ test('a gateway offers the API of an entry, and --diff and --approve know its re
   assert.match(out, 'tool "listPets": its inputSchema, request changed');
   assert.match(out, '+ request: {');
   assert.match(out, '"/other"');
+  await api.close();
+});
+
+// The process of a gateway is in command.test.ts, and what a document offers in openapi-mount.test.ts.
+test.full('a gateway offers the API of an entry', async () => {
+  const { api, run, serve } = await staged();
+  await run('--approve', 'pets');
+  const cli = serve();
+  await cli.initialize();
+  assert.equal(await cli.list('tools'), ['pets_listPets']);
+  assert.match(await cli.call('pets_listPets'), 'GET /pets');
+  assert.is(await cli.end(), 0);
   await api.close();
 });
