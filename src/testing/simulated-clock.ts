@@ -30,7 +30,8 @@ export class SimulatedClock implements Clock {
   /** True: calls that wait a moment for short work wait for a few turns of the event loop instead of for this clock. */
   readonly isManual: true | undefined = true;
   #now: number;
-  #timers: SimulatedTimer[] = [];
+  /** In the order of their making. */
+  readonly #timers = new Set<SimulatedTimer>();
 
   /** @param startMs what `now()` says until the first advance, in milliseconds; default 0 */
   constructor(startMs = 0) {
@@ -39,7 +40,7 @@ export class SimulatedClock implements Clock {
 
   /** Timers that are running. */
   get timers(): number {
-    return this.#timers.length;
+    return this.#timers.size;
   }
 
   now(): number {
@@ -53,12 +54,8 @@ export class SimulatedClock implements Clock {
 
   after(ms: number, callback: () => void): Timer {
     const timer = { at: this.#now + ms, callback };
-    this.#timers.push(timer);
-    return {
-      cancel: () => {
-        this.#timers = this.#timers.filter((other) => other !== timer);
-      },
-    };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
   }
 
   /** Real: a test that waits for something must not end before it. */
@@ -104,7 +101,7 @@ export class SimulatedClock implements Clock {
     let first: SimulatedTimer | undefined;
     for (const timer of this.#timers) if (timer.at <= until && (!first || timer.at < first.at)) first = timer;
     if (!first) return undefined;
-    this.#timers = this.#timers.filter((timer) => timer !== first);
+    this.#timers.delete(first);
     this.#now = Math.max(this.#now, first.at);
     return first.callback;
   }

@@ -10,7 +10,7 @@ import {
 } from 'xstate';
 import { nodesOf, readChart } from '../../src/core/kernel/charts/chart.ts';
 import { pathOf } from '../../src/core/kernel/charts/paths.ts';
-import { edgesTaken } from '../../src/core/kernel/inspection/edges-taken.ts';
+import { edgesTaken, tracerOf } from '../../src/core/kernel/inspection/edges-taken.ts';
 
 export interface WalkedStep<M extends AnyStateMachine> {
   readonly before: SnapshotFrom<M> & AnyMachineSnapshot;
@@ -39,7 +39,8 @@ export function walk<M extends AnyStateMachine>(
     if (seen.has(key)) continue;
     seen.add(key);
     for (const event of events) {
-      const edges = edgesTaken(machine, before, event);
+      // The charts of the runtime spawn nothing, so one tracer serves all steps.
+      const edges = edgesTaken(machine, before, event, tracerOf(machine));
       const [after] = transition(machine, before, event);
       steps.push({ before, event, after, edges });
       if (edges.length > 0) open.push(after);

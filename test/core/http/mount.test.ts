@@ -11,6 +11,7 @@ import { createServer, ErrorCode } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
+import { times } from '../../harness/scale.ts';
 import { busy } from '../../system/fuzz/conversation.ts';
 import { modern } from './modern.ts';
 import { type Kind, type Mounted, Served } from './served.ts';
@@ -200,6 +201,9 @@ test('server.fetch: aborting the request cancels it too, before there is an answ
     assert.equal(busy(served.server), []);
   }));
 
+/** Lines of 16 KB: more than the memory that they may cost. */
+const LINES = times(5_000, { quick: 3_500 });
+
 test('server.fetch: a body without a reader costs bounded memory, and is aborted', () =>
   serving('fetch', { stallMs: 5_000 }, async (served) => {
     const { body } = await served.fetch(
@@ -208,7 +212,7 @@ test('server.fetch: a body without a reader costs bounded memory, and is aborted
     const { ctx, finish } = await served.spoken();
     collect();
     const before = process.memoryUsage().heapUsed;
-    for (let line = 0; line < 5_000; line += 1) {
+    for (let line = 0; line < LINES; line += 1) {
       ctx.log.info('x'.repeat(16_384));
       if (line % 100 === 0) await settled();
     }

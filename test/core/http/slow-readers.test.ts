@@ -112,7 +112,7 @@ async function begun(stage: Stage, floods: readonly Flood[], count: number): Pro
 }
 
 test('R-08: clients that never read cost bounded memory, are dropped with a reason, and delay no other client', () => {
-  const CLIENTS = times(20, { quick: 3 });
+  const CLIENTS = times(20, { quick: 2 });
   const floods: Flood[] = [];
   return serving(
     async (stage) => {
@@ -175,7 +175,7 @@ test('R-08: a session and its calls continue when its client reads nothing and i
 test('R-08: a client that does not read one big JSON body is dropped, too, and its exchange is free again', () =>
   serving(
     async (stage) => {
-      const raw = await deaf(stage, rawCall('big', { length: times(48, { quick: 24 }) * MiB }));
+      const raw = await deaf(stage, rawCall('big', { length: times(48, { quick: 16 }) * MiB }));
       // While the body is on its way, there is room for nobody else.
       const other = async (): Promise<number> => {
         const answer = await call(stage.url, 'echo', { text: 'x' });
@@ -192,7 +192,7 @@ test('R-08: a client that does not read one big JSON body is dropped, too, and i
     (server) => server.tool('big', { input: z.object({ length: z.number() }) }, ({ length }) => 'x'.repeat(length)),
   ));
 
-const PROGRESS = times(200_000, { quick: 15_000 });
+const PROGRESS = times(200_000, { quick: 6_000 });
 
 for (const [how, every] of [
   ['lets others run now and then', 500],

@@ -1,6 +1,6 @@
 /** Reads an event stream by the rules of the SSE standard, but hides nothing: events without data and comments are told too. */
 import type { Readable } from 'node:stream';
-import { listArrivals, type PendingArrival, wait } from '../../../src/testing/arrivals.ts';
+import { listArrivals, wait } from '../../../src/testing/arrivals.ts';
 import { HANG_MS } from '../../harness/wait.ts';
 
 /** One event: only the fields that came, as they came. `data` lines are joined by line ends. */
@@ -44,12 +44,11 @@ export class EventReader {
 
   /** The next event that nobody has taken. @throws {Error} when none comes in time, or the stream ends first */
   next(ms = HANG_MS): Promise<SseEvent> {
-    return this.#until('an event', ms, (waiting) => {
+    return this.#until('an event', ms, () => {
       const event = this.seen[this.#taken];
-      if (event) {
-        this.#taken += 1;
-        waiting.settle(event);
-      } else if (this.over) waiting.fail(new Error(`the stream ended before another event; ${this.#told()}`));
+      if (event) this.#taken += 1;
+      else if (this.over) return new Error(`the stream ended before another event; ${this.#told()}`);
+      return event;
     });
   }
 
@@ -69,28 +68,35 @@ export class EventReader {
 
   /** Resolves with the events that nobody has taken, once the server has ended the stream. @throws {Error} when it is cut off, or not ended in time */
   rest(ms = HANG_MS): Promise<readonly SseEvent[]> {
-    return this.#until('the end of the stream', ms, (waiting) => {
-      if (this.over === true) {
-        waiting.settle(this.untaken);
-        this.#taken = this.seen.length;
-      } else if (this.over) waiting.fail(new Error(`${this.over.message}; ${this.#told()}`));
+    return this.#until<readonly SseEvent[]>('the end of the stream', ms, () => {
+      if (this.over !== true) return this.over && new Error(`${this.over.message}; ${this.#told()}`);
+      const rest = this.untaken;
+      this.#taken = this.seen.length;
+      return rest;
     });
   }
 
   /** Resolves with the `n`-th comment (from 1). @throws as {@link next} does */
   comment(n = 1, ms = HANG_MS): Promise<string> {
-    return this.#until(`comment ${n}`, ms, (waiting) => {
+    return this.#until(`comment ${n}`, ms, () => {
       const comment = this.comments[n - 1];
-      if (comment !== undefined) waiting.settle(comment);
-      else if (this.over) waiting.fail(new Error(`the stream ended before comment ${n}; ${this.#told()}`));
+      if (comment !== undefined || !this.over) return comment;
+      return new Error(`the stream ended before comment ${n}; ${this.#told()}`);
     });
   }
 
-  #until<T>(what: string, ms: number, look: (waiting: PendingArrival<T>) => void): Promise<T> {
-    const again = (): void => look(waiting);
+  /** @param look finds what is awaited, or why it never comes */
+  #until<T>(what: string, ms: number, look: () => T | Error | undefined): Promise<T> {
+    const found = look();
+    // A wait has a timer and a stack: most of what is awaited has come already.
+    if (found !== undefined && !(found instanceof Error)) return Promise.resolve(found);
+    const again = (now = look()): void => {
+      if (now instanceof Error) waiting.fail(now);
+      else if (now !== undefined) waiting.settle(now);
+    };
     const waiting = wait<T>({ what, ms, arrived: () => this.#told() }, () => this.#waiting.delete(again));
     this.#waiting.add(again);
-    again();
+    again(found);
     return waiting.promise;
   }
 

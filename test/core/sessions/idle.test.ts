@@ -7,6 +7,7 @@ import { memory } from '../../../src/core/transports/memory.ts';
 import { createServer } from '../../../src/index.ts';
 import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { times } from '../../harness/scale.ts';
 
 const test = suite('idle sessions');
 
@@ -96,7 +97,7 @@ test('R-22: a session that has just been used takes as little memory as an idle 
   const some = Array.from({ length: 100 }, open);
   for (const { call } of some) call();
   await settled();
-  const count = 1_000;
+  const count = times(1_000, { quick: 400 });
   const before = heapUsed();
   const sessions = Array.from({ length: count }, open);
   for (const { call } of sessions) call();

@@ -116,7 +116,7 @@ if ('why' in built) {
       disk.set({ slowMs });
       const env = { LD_PRELOAD: library, SHIM_WATCH: at.path, SHIM_CONTROL: disk.path };
       const offering = program(
-        ['offer', at.path, '10000', atScale({ quick: '600', full: '1500', proof: '10000' })],
+        ['offer', at.path, '10000', atScale({ quick: '300', full: '1500', proof: '10000' })],
         env,
       );
       assert.is(await offering.line(), 'open');
