@@ -1,6 +1,6 @@
 /**
  * The first hour: the tutorial, block by block, in an empty folder. At full scale npm installs the packed Troupe, and every other
- * command follows. Otherwise the packages of this clone stand for the installation, and the tutorial ends after its first tool.
+ * command follows. Otherwise the packages of this clone stand for the installation, and the tutorial ends after its first call.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,8 +20,8 @@ const PROJECT = 'tables';
 
 const packed = SCALE !== 'quick';
 const tutorial = stepsOf(readFileSync(PAGE, 'utf8'));
-/** `npm test` leaves out what follows the first tool: each block starts a process or two of commands that have tests of their own. */
-const isLate = (step: Step): boolean => step.kind === 'file' && step.name === 'booking.ts';
+/** `npm test` leaves out what follows the first call: each block starts a process or two of commands that have tests of their own. */
+const isLate = (step: Step): boolean => step.kind === 'file';
 const steps = packed ? [...tutorial, ...COMMANDS] : tutorial.slice(0, tutorial.findIndex(isLate));
 const examples = new Examples();
 let hour: FirstHour;
