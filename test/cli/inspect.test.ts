@@ -103,6 +103,10 @@ test('no inspector opens without --inspect', async () => {
   assert.equal(existsSync(announced) ? readdirSync(announced) : [], []);
 });
 
+/** The server that the first test starts, and the test of `troupe top` shows. */
+let seen: Cli | undefined;
+test.after(async () => void (await seen?.end()));
+
 test('S-34 troupe dev opens the inspector, whose page needs the token and lets a viewer act, without --no-inspect-control', async () => {
   // On a machine without one, the command that opens a browser.
   const path = process.env.PATH;
@@ -112,6 +116,7 @@ test('S-34 troupe dev opens the inspector, whose page needs the token and lets a
   const cli = start('dev', '--open');
   process.env.PATH = path;
   await cli.initialize();
+  seen = cli;
   const place = await placeOf(cli);
   while (!existsSync(join(root, 'opened')) || readFileSync(join(root, 'opened'), 'utf8') === '')
     await elapse(20, 'the inspector opens');
@@ -133,7 +138,6 @@ test('S-34 troupe dev opens the inspector, whose page needs the token and lets a
   assert.equal(Object(shown).args.slice(1, 3), Object(entry).args.slice(1));
   assert.match(cursor?.file ?? '', /mcp\.json$/);
   assert.match(connect?.note ?? '', `troupe install ${SERVER}`);
-  assert.is(await cli.end(), 0);
   const looking = readInspecting('dev', { ...LINE, values: { 'no-inspect-control': '' } }, true);
   assert.equal([looking.inspect, looking.control], [true, false]);
   const both = await run('dev', SERVER, '--inspect-control', '--no-inspect-control');
@@ -145,6 +149,43 @@ test('S-34 troupe dev opens the inspector, whose page needs the token and lets a
     err,
     'expected --no-inspect or an option of the inspector (--inspect, --inspect-control, --open), got both',
   );
+});
+
+test('troupe top shows the only inspected server, and asks for a process id if there are several', async () => {
+  const cli = seen ?? start('dev');
+  if (seen === undefined) await cli.initialize();
+  const place = await placeOf(cli);
+  void cli.call('wait').catch(() => {});
+  await cli.said('waits');
+  const top = await run('top', '--once');
+  assert.equal({ code: top.code, err: top.err }, { code: 0, err: '' });
+  assert.match(top.out, /^◆ supervised 1\.0\.0 · pid \d+ · live\n1 session {2}1 request {2}0 questions/);
+  assert.match(top.out, /^ {2}cli-test 1\.0\.0 +ready\.(?:active|idle) /m);
+  // `troupe dev` has seen the call begin, so that its age and the time that it has left are known.
+  assert.match(top.out, /^ {4}tools\/call wait +open +\d+:\d\d +\d+:\d\d {2}its result$/m);
+
+  // Another inspector, which is registered for the process of this test.
+  const { url } = place;
+  const unregister = registerInspector({ pid: process.pid, url, server: 'other 1.0.0', target: SERVER });
+  const asked = await run('top');
+  assert.is(asked.code, 1);
+  assert.match(asked.err, /2 inspected servers are running: choose one by its PID, such as troupe top \d+\n/);
+  const wrong = `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`;
+  const byPid = await run('top', String(cli.process.pid), '--once');
+  const byUrl = await run('top', url, '--once');
+  const refused = await run('top', wrong, '--once');
+  const foreign = await run('top', 'http://example.com/#x');
+  for (const { out } of [byPid, byUrl]) assert.match(out, `pid ${cli.process.pid} `);
+  assert.is(refused.code, 1);
+  assert.match(refused.err, 'rejected the request: Authorization');
+  assert.is(foreign.code, 2);
+  unregister();
+  assert.is(await cli.end(), 0);
+
+  assert.equal(readdirSync(announced), []);
+  const none = await run('top');
+  assert.is(none.code, 1);
+  assert.match(none.err, 'no inspected server is running: start one with troupe dev FILE, or with --inspect');
 });
 
 test.full('S-34 troupe dev --no-inspect-control opens an inspector that only looks', async () => {
@@ -197,43 +238,6 @@ test.full('--no-inspect opens no inspector', async () => {
   await without.initialize();
   assert.is(await without.end(), 0);
   assert.not.match(without.err, 'inspector');
-});
-
-test('troupe top shows the only inspected server, and asks for a process id if there are several', async () => {
-  const cli = start('dev');
-  await cli.initialize();
-  const place = await placeOf(cli);
-  void cli.call('wait').catch(() => {});
-  await cli.said('waits');
-  const top = await run('top', '--once');
-  assert.equal({ code: top.code, err: top.err }, { code: 0, err: '' });
-  assert.match(top.out, /^◆ supervised 1\.0\.0 · pid \d+ · live\n1 session {2}1 request {2}0 questions/);
-  assert.match(top.out, /^ {2}cli-test 1\.0\.0 +ready\.(?:active|idle) /m);
-  // `troupe dev` has seen the call begin, so that its age and the time that it has left are known.
-  assert.match(top.out, /^ {4}tools\/call wait +open +\d+:\d\d +\d+:\d\d {2}its result$/m);
-
-  // Another inspector, which is registered for the process of this test.
-  const { url } = place;
-  const unregister = registerInspector({ pid: process.pid, url, server: 'other 1.0.0', target: SERVER });
-  const asked = await run('top');
-  assert.is(asked.code, 1);
-  assert.match(asked.err, /2 inspected servers are running: choose one by its PID, such as troupe top \d+\n/);
-  const wrong = `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`;
-  const byPid = await run('top', String(cli.process.pid), '--once');
-  const byUrl = await run('top', url, '--once');
-  const refused = await run('top', wrong, '--once');
-  const foreign = await run('top', 'http://example.com/#x');
-  for (const { out } of [byPid, byUrl]) assert.match(out, `pid ${cli.process.pid} `);
-  assert.is(refused.code, 1);
-  assert.match(refused.err, 'rejected the request: Authorization');
-  assert.is(foreign.code, 2);
-  unregister();
-  assert.is(await cli.end(), 0);
-
-  assert.equal(readdirSync(announced), []);
-  const none = await run('top');
-  assert.is(none.code, 1);
-  assert.match(none.err, 'no inspected server is running: start one with troupe dev FILE, or with --inspect');
 });
 
 const MODERN = {
