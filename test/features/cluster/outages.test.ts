@@ -14,12 +14,12 @@ import { elapse, until } from '../../harness/wait.ts';
 
 const test = postgresSuite('nodes on PostgreSQL');
 const FIXTURE = startable('test/fixtures/nodes/bells.ts');
-const TIMERS = atScale({ quick: 20, full: 60, proof: 10_000 });
-const PRINCIPALS = atScale({ quick: 5, full: 20, proof: 20 });
+const TIMERS = atScale({ quick: 8, full: 60, proof: 10_000 });
+const PRINCIPALS = atScale({ quick: 3, full: 20, proof: 20 });
 const LANES = 32;
 const TEN_MINUTES = 600_000;
 /** Timers that show how long the others take to set, and the least time for that in milliseconds. */
-const TRIALS = atScale({ quick: 10, full: 20, proof: 20 });
+const TRIALS = atScale({ quick: 4, full: 20, proof: 20 });
 const LEAST_DUE_MS = 3_000;
 /** Attempts to set all timers before they are due, each with more time than the one before. */
 const ATTEMPTS = 4;

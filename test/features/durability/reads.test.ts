@@ -175,7 +175,7 @@ test('R-26: calls that write leave no more replies in the file than their sessio
     await serving(
       async (stage) => {
         const session = await openSession(stage.url);
-        await crowd(atScale({ quick: 8, full: 20, proof: 20 }) * most, 8, async (id) =>
+        await crowd(atScale({ quick: 4, full: 20, proof: 20 }) * most, 8, async (id) =>
           assert.is(textIn(await (await session.call(id, 'write', { text })).json()), text),
         );
       },

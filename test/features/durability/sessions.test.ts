@@ -32,9 +32,9 @@ async function cutAfter(session: Session, id: number, count: number): Promise<{ 
   return { ids, places };
 }
 
-const COUNT = atScale({ quick: 20, full: 60, proof: 1_000 });
+const COUNT = atScale({ quick: 8, full: 60, proof: 1_000 });
 const STREAMS = atScale({ quick: 3, full: 8, proof: 50 });
-const CALLS = atScale({ quick: 10, full: 30, proof: 200 });
+const CALLS = atScale({ quick: 6, full: 30, proof: 200 });
 
 /** What was there when the process was killed. */
 interface Scene {

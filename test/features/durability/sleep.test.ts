@@ -90,7 +90,7 @@ test('a session that is being read, or that watches a resource, stays', () =>
 test('R-30: sessions that open and end leave nothing in memory, and a foreign id none either', () =>
   serving(
     async (stage) => {
-      await crowd(atScale({ quick: 20, full: 300, proof: 300 }), 10, async (index) => {
+      await crowd(atScale({ quick: 9, full: 300, proof: 300 }), 10, async (index) => {
         const session = await openSession(stage.url);
         if (index % 3 === 0) await (await session.call(1, 'echo', { text: 'x' })).text();
         await (await session.delete()).text();

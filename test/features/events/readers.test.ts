@@ -36,6 +36,7 @@ interface Reader {
 }
 
 const GAP_EVENTS = 30;
+const STEPS = atScale({ quick: 30, full: 60, proof: 60 });
 /** The runs with a file. A busy disk takes a minute for each of them, and the others have a store in memory. */
 const FILES = 2;
 
@@ -130,7 +131,7 @@ test('R-90: polls and streams give the same events in the same order, over resta
       void client.modern('events/stream', { name: 'note', ...params(reader) }).catch(() => {});
       await until(() => streamed(client).length > 0);
     };
-    for (let step = 0; step < 60; step += 1) {
+    for (let step = 0; step < STEPS; step += 1) {
       switch (pick('emit', 'emit', 'emit', 'poll', 'cut', 'begin', 'restart')) {
         case 'emit':
           for (let n = pick(1, 3, 12); n > 0; n -= 1) {

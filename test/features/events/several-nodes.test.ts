@@ -10,7 +10,7 @@ import { until } from '../../harness/wait.ts';
 import { poll, streamed } from './support.ts';
 
 const { nodes, servers, database } = nodesSuite('events of several nodes');
-const EACH = atScale({ quick: 60, full: 300, proof: 1_000 });
+const EACH = atScale({ quick: 20, full: 300, proof: 1_000 });
 
 async function start(url: string) {
   const server: Server = createServer({

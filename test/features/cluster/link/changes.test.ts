@@ -187,7 +187,7 @@ test('D-08: each of many streams at three nodes is notified of a change at any n
   });
   const [a, b, c] = nodes;
   if (!a || !b || !c) throw new Error('no nodes');
-  const streams = atScale({ quick: 5, full: 50, proof: 500 });
+  const streams = atScale({ quick: 2, full: 50, proof: 500 });
   const rounds = atScale({ quick: 6, full: 6, proof: 1_000 });
   const handle = await create(a);
   const uri = `troupe://counter/${handle}`;

@@ -21,6 +21,7 @@ import { LinkSignature, linkProof, newNonce } from '../../../../src/features/clu
 import { headText } from '../../../../src/features/cluster/link/link-text.ts';
 import { SimulatedClock } from '../../../../src/testing/testing.ts';
 import { suite, timeLimit } from '../../../harness/door.ts';
+import { times } from '../../../harness/scale.ts';
 import { untilPassed } from '../../../harness/wait.ts';
 import { exchange, forward, type LinkedNode, linked, linkedNode, SECRET } from './support.ts';
 
@@ -121,9 +122,11 @@ test('news arrive in order, gathered, and in both directions', async () => {
 test('news that together are longer than any message arrive, and none stops those after it', async () => {
   const [a, b] = await pair();
   const filler = 'x'.repeat(100_000);
-  for (let number = 0; number < 80; number += 1)
+  // A message has 4 MB at most.
+  const count = times(80, { quick: 45 });
+  for (let number = 0; number < count; number += 1)
     a.links.tell('node-b', { news: 'watch', topics: [`${number}`, filler] });
-  for (let number = 0; number < 80; number += 1) {
+  for (let number = 0; number < count; number += 1) {
     const { news } = await b.news.next();
     assert.is(news.news === 'watch' && news.topics[0], `${number}`);
   }
@@ -141,7 +144,9 @@ test('more news than a link holds are discarded, and both sides learn that', asy
   assert.equal((await b.news.next()).news, { news: 'unwatch', topics: ['10000'] });
   assert.is(await a.dropped.next(), 'node-b');
   const filler = 'x'.repeat(400_000);
-  for (let number = 0; number < 100; number += 1) a.links.tell('node-b', { news: 'watch', topics: [filler] });
+  // A link holds 16 MB.
+  const count = times(100, { quick: 45 });
+  for (let number = 0; number < count; number += 1) a.links.tell('node-b', { news: 'watch', topics: [filler] });
   assert.equal((await b.news.next()).news, { news: 'missed' });
   assert.is(await a.dropped.next(), 'node-b');
 });
@@ -490,7 +495,8 @@ test('D-20 S-53: of a peer that reads nothing, few exchanges are served, and the
   const each = await intruder(b);
   const { stream, signature } = await proved(each, b);
   const { text: _none, ...head } = exchange();
-  for (let first = 1; first <= 1_000; first += 50)
+  const count = times(1_000, { quick: 500 });
+  for (let first = 1; first <= count; first += 50)
     stream.write(
       await textOf(signature, (channel) => {
         for (let number = first; number < first + 50; number += 1) channel.add(RECORD.exchange, number, headText(head));
@@ -502,7 +508,7 @@ test('D-20 S-53: of a peer that reads nothing, few exchanges are served, and the
   const { length } = b.exchanges.all;
   assert.ok(length >= 100 && length < 400, `${length}`);
   stream.resume();
-  for (let served = 0; served < 1_000; served += 1) await b.exchanges.next();
+  for (let served = 0; served < count; served += 1) await b.exchanges.next();
   each.session.destroy();
 });
 
