@@ -1,5 +1,6 @@
 /** The home page: one table of everything that waits, one of the failures, and what is folded away elsewhere. */
 import { isDeepStrictEqual } from 'node:util';
+import type { Page } from 'playwright-core';
 import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
@@ -12,11 +13,12 @@ import { short } from './visit.ts';
 const test = browserSuite('the overview');
 const browsing = new Browsing();
 let shop: Stage;
+/** The server forgets what happened some seconds after the last page is closed: this one stays open. */
+let page: Page;
 
 test.before(async () => {
   shop = await stage({ chatter: false });
-  // The server forgets what happened some seconds after the last page is closed: one stays open.
-  const page = await browsing.page();
+  page = await browsing.page();
   await page.goto(shop.url);
   await page.waitForSelector('.status.live');
 });
@@ -26,9 +28,6 @@ test.after(async () => {
 });
 
 test('the page opens with it: who waits, for what, for whom, until when and why, and what failed', async () => {
-  const page = await browsing.page();
-  await page.goto(shop.url);
-  await page.waitForSelector('.status.live');
   await sees(() => page.locator('#tab-overview').getAttribute('aria-selected'), 'true');
   await page.getByText('No call has failed, and no actor has crashed.').waitFor();
   await shop.begin();
@@ -62,13 +61,12 @@ test('the page opens with it: who waits, for what, for whom, until when and why,
   await shows(labels, /The printer is out of paper\.\s*× 3/);
   await labels.click();
   await page.locator('.detail h2', { hasText: 'print_label' }).waitFor();
-  await page.close();
 });
 
 test('on a phone the view has the whole width, with the actors above it on demand and the detail below it', async () => {
   const width = 390;
-  const page = await browsing.page({ width, height: 844 });
-  await page.goto(shop.url);
+  await page.setViewportSize({ width, height: 844 });
+  await page.reload();
   await page.waitForSelector('.waiting-table .row-button');
   /** The widths of panes; 0 for one that is not shown. */
   const widths = (...panes: readonly string[]) =>
@@ -81,7 +79,6 @@ test('on a phone the view has the whole width, with the actors above it on deman
   await page.click('button[aria-label="Show the actors"]');
   await page.locator('.pane.actors').waitFor({ state: 'visible' });
   await sees(() => widths('middle', 'actors'), [width, 320]);
-  await page.close();
 });
 
 test.full('the logo leads home, and the table is moved through with the keys', async () => {
