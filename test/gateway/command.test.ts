@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
-import { Cli, TROUPE } from '../cli/cli.ts';
+import { Cli } from '../cli/cli.ts';
 import { type Ran, troupe } from '../cli/in-process.ts';
 import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -11,11 +11,24 @@ import { suite } from '../harness/door.ts';
 const test = suite('troupe gateway');
 
 const tree = new Tree({
-  // The description comes from the environment: a server can change its mind between two starts.
-  'shop.mjs': `import { createServer, stdio } from '${TROUPE}';
-const server = createServer({ name: 'shop', version: '1.0.0' });
-server.tool('price', { description: process.env.WORDS }, () => JSON.stringify(Object.keys(process.env).sort()));
-await server.listen(stdio());
+  // The description comes from the environment: a server can change its mind between two starts. It starts often, so it imports little.
+  'shop.mjs': `import { createInterface } from 'node:readline';
+const results = {
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'shop', version: '1.0.0' },
+  }),
+  'tools/list': () => ({
+    tools: [{ name: 'price', description: process.env.WORDS, inputSchema: { type: 'object' } }],
+  }),
+  'tools/call': () => ({ content: [{ type: 'text', text: JSON.stringify(Object.keys(process.env).sort()) }] }),
+};
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const result = results[method]?.(params);
+  const answer = result ? { result } : { error: { code: -32601, message: 'unknown method' } };
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+});
 `,
   'empty.json': '{ "mcpServers": {} }',
   'broken.json': '{ "mcpServers": {\n  "a": { "command": }\n} }',
