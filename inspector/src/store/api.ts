@@ -11,16 +11,25 @@ export class Refused extends Error {
   }
 }
 
+/** Longest that the server may take to answer a read, in milliseconds: it may stand at a breakpoint. A call may take any time. */
+const READ_MS = 60_000;
+
 let token: string | undefined;
 
 export function useToken(given: string | undefined): void {
   token = given;
 }
 
-/** @throws {Refused} if the server rejects the request */
+/**
+ * @param signal ends the request; without one, a deadline ends a read
+ * @throws {Refused} if the server rejects the request
+ */
 export async function ask(
   path: string,
-  { body, signal }: { body?: unknown; signal?: AbortSignal } = {},
+  {
+    body,
+    signal = body === undefined ? AbortSignal.timeout(READ_MS) : null,
+  }: { body?: unknown; signal?: AbortSignal | null } = {},
 ): Promise<Response> {
   const response = await fetch(path, {
     method: body === undefined ? 'GET' : 'POST',
@@ -31,7 +40,7 @@ export async function ask(
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal ? { signal } : {}),
+    signal,
   });
   if (!response.ok) throw new Refused(response.status, await reasonOf(response));
   return response;

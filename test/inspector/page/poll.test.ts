@@ -1,5 +1,6 @@
-/** The polls of the page: one read at a time, the newest answer last, and none while the page is hidden. */
+/** The polls of the page: one read at a time, each with a deadline, the newest answer last, and none while the page is hidden. */
 import * as assert from 'uvu/assert';
+import { ask } from '../../../inspector/src/store/api.ts';
 import { poll } from '../../../inspector/src/store/poll.ts';
 import { suite } from '../../harness/door.ts';
 import { elapse, until } from '../../harness/wait.ts';
@@ -72,4 +73,33 @@ test('a hidden page reads nothing', async () => {
   await until(() => server.begun === 1);
   end();
   server.answer();
+});
+
+test('a read that the server does not answer ends at its deadline, and the next one follows; an act has no deadline', async () => {
+  const deadlines: AbortController[] = [];
+  const signals: (AbortSignal | null | undefined)[] = [];
+  const { fetch } = globalThis;
+  const { timeout } = AbortSignal;
+  Reflect.set(AbortSignal, 'timeout', () => {
+    const deadline = new AbortController();
+    deadlines.push(deadline);
+    return deadline.signal;
+  });
+  Reflect.set(globalThis, 'fetch', (_: string, { signal }: RequestInit) => {
+    signals.push(signal);
+    return new Promise((_done, fail) => signal?.addEventListener('abort', () => fail(signal.reason)));
+  });
+  try {
+    const end = poll(() => ask('api/traffic'), 1).begin();
+    await until(() => deadlines.length === 1);
+    deadlines[0]?.abort();
+    await until(() => deadlines.length === 2);
+    end();
+    deadlines[1]?.abort();
+    void ask('api/control', { body: {} });
+    assert.is(signals.at(-1), null);
+  } finally {
+    Reflect.set(AbortSignal, 'timeout', timeout);
+    Reflect.set(globalThis, 'fetch', fetch);
+  }
 });
