@@ -2,10 +2,10 @@
 import type { Clock } from '../core/kernel/clock.ts';
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
-import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
 import * as option from '../core/protocol/option-rows.ts';
 import type { LegacyRevision } from '../core/protocol/revisions.ts';
-import type { LogLevel } from '../core/protocol/types.ts';
+import { LOG_LEVELS, type LogLevel } from '../core/protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
@@ -190,13 +190,28 @@ const DEFAULTS = {
   maxSkillFiles: 512,
   maxSkillBytes: 16_777_216,
 } as const satisfies ConnectOptions;
-const ROWS = { ...option.ofDefaults(DEFAULTS), eras: option.oneOf('auto', 'legacy', 'modern') };
+const ROWS: option.Rows<ConnectOptions> = {
+  ...option.ofDefaults(DEFAULTS),
+  eras: option.oneOf('auto', 'legacy', 'modern'),
+  ...option.each(['name', 'version'], option.filled),
+  title: option.anyText,
+  ...option.each(['elicit', 'elicitUrl', 'sample', 'roots', 'onLog', 'inspect'], option.functional),
+  sampling: option.group('{ tools, context }', { tools: option.flag, context: option.flag }),
+  extensions: option.object,
+  logLevel: option.oneOf(...LOG_LEVELS),
+  auth: option.expected(
+    'an authorization, such as oauth() of troupe/client',
+    (value) => isObject(value) && option.isFunction(value.headers) && option.isFunction(value.authorize),
+  ),
+  log: option.functional,
+  clock: option.clock,
+};
 
 /** The options with their defaults. */
 export type ClientSettings = Readonly<Required<Pick<ConnectOptions, keyof typeof DEFAULTS>>>;
 
-/** @throws {TypeError | RangeError} for an option of another value than its row accepts */
+/** @throws {TypeError | RangeError} for an unknown option, or another value than its row accepts */
 export function readSettings(options: ConnectOptions): ClientSettings {
-  option.checkSome('connect: ', options, ROWS);
+  option.check('connect: ', options, ROWS);
   return { ...DEFAULTS, ...option.withoutUndefined(options) };
 }

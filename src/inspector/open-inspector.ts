@@ -85,7 +85,13 @@ const ROWS: option.Rows<InspectorOptions> = {
   port: option.portNumber,
   token: problemOfToken,
   control: option.flag,
-  redact: option.anything,
+  redact: option.group('{ keys, values }', {
+    keys: option.strings,
+    values: option.expected(
+      'a list of patterns',
+      (value) => Array.isArray(value) && value.every((each) => each instanceof RegExp),
+    ),
+  }),
   maxViewers: option.count,
   history: option.flag,
   connect: option.functional,
@@ -101,6 +107,7 @@ const ROWS: option.Rows<InspectorOptions> = {
  */
 export async function openInspector(server: Server, options: InspectorOptions = {}): Promise<OpenInspector> {
   const inside = insideOf(server, 'openInspector');
+  option.check('openInspector: ', options, ROWS);
   const {
     port = 0,
     token = newToken(),
@@ -109,7 +116,6 @@ export async function openInspector(server: Server, options: InspectorOptions = 
     history = false,
     connect = () => undefined,
   } = options;
-  option.check('openInspector: ', options, ROWS);
   const controller: ControllerOf | undefined = control
     ? (redactor, end, traffic) =>
         new Controller({

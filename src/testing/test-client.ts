@@ -390,12 +390,13 @@ export class TestClient implements Client {
     if (this.#typed) return this.#typed;
     this.#typedIds += TYPED_IDS;
     const firstId = this.#typedIds;
+    const { deadlineMs: _, onMessage: _own, ...options } = this.#options;
     const channel = new SharedWireChannel(this, this.#session);
     const client = clientOn(
       { channel: () => channel, name: TARGET, firstId },
       {
         ...CLIENT_INFO,
-        ...this.#options,
+        ...options,
         // The session declares what the test says.
         ...(this.#session ? { sampling: { tools: true, context: true } } : {}),
         eras: this.#session ? 'legacy' : 'modern',

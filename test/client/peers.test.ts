@@ -55,10 +55,10 @@ async function withPeer(
 async function withCommand(
   name: string,
   args: readonly string[],
-  options: ConnectOptions & { readonly env?: Record<string, string> },
+  { env, ...options }: ConnectOptions & { readonly env?: Record<string, string> },
   body: (client: Client) => Promise<void>,
 ): Promise<void> {
-  const command = peerCommand(`@modelcontextprotocol/${name}/dist/index.js`, args, options.env);
+  const command = peerCommand(`@modelcontextprotocol/${name}/dist/index.js`, args, env);
   const client = await connect(command, { ...PATIENT, ...options });
   try {
     await body(client);

@@ -33,6 +33,7 @@ export interface FileTokensOptions {
 
 /** `waitMs` is more than the time that `oauth` gives a person to sign in. */
 const TIMES = { leaseMs: 15_000, waitMs: 330_000 } as const;
+const ROWS: option.Rows<FileTokensOptions> = { ...option.ofDefaults(TIMES), clock: option.clock };
 /** A lease is renewed this many times before it would expire. */
 const RENEWALS = 3;
 /** Milliseconds between two looks at the lease of another process. */
@@ -68,7 +69,7 @@ interface Lease {
  */
 export function fileTokens(path: string, options: FileTokensOptions = {}): TokenStore {
   if (typeof path !== 'string' || path === '') throw new TypeError('fileTokens: expected the path of a file, got none');
-  option.checkSome('fileTokens: ', options, option.ofDefaults(TIMES));
+  option.check('fileTokens: ', options, ROWS);
   const { clock = systemClock, leaseMs, waitMs } = { ...TIMES, ...option.withoutUndefined(options) };
   return new FileTokens(resolve(path), clock, leaseMs, waitMs);
 }

@@ -13,6 +13,7 @@ import type {
 import { isLoopback } from '../../core/http/host-guard.ts';
 import { type Clock, systemClock } from '../../core/kernel/clock.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import { type GuardedFetch, guardedFetch } from '../../features/oauth/issuers/guarded-fetch.ts';
 import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 import { findIssuer, isSameIssuer } from '../../features/oauth/issuers/issuer-metadata.ts';
@@ -163,15 +164,56 @@ const REFRESH_AGAIN_MS = 5_000;
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
+const address = option.expected('an address such as "https://login.example.com"', (value) =>
+  URL.canParse(typeof value === 'string' ? value : ''),
+);
+
+const ROWS: option.Rows<OAuthOptions> = {
+  ...option.each(['clientId', 'clientName'], option.filled),
+  clientSecret: option.secret,
+  privateKey: option.privateKey,
+  algorithm: option.oneOf('ES256', 'RS256', 'PS256', 'EdDSA'),
+  ...option.each(['issuer', 'redirectUrl'], address),
+  scopes: option.strings,
+  grant: option.oneOf('authorization_code', 'client_credentials'),
+  ...option.each(['assertion', 'authorize', 'show'], option.functional),
+  exchange: option.group('{ tokenEndpoint, clientId, idToken }', {
+    tokenEndpoint: option.needed(address),
+    clientId: option.needed(option.filled),
+    idToken: option.needed(option.functional),
+  }),
+  ...option.each(['openBrowser', 'interactive'], option.flag),
+  signInMs: option.duration,
+  dpop: option.expected('"auto", true or false', (value) => value === 'auto' || typeof value === 'boolean'),
+  tokens: option.expected(
+    'a store of tokens, such as fileTokens(path)',
+    (value) => isObject(value) && ['get', 'replace', 'exclusive'].every((name) => option.isFunction(value[name])),
+  ),
+  clock: option.clock,
+};
+
+/** The rows of those of the options that a mount or an API has, too. */
+export function oauthRows<Name extends keyof OAuthOptions>(names: readonly Name[]): Pick<typeof ROWS, Name>;
+export function oauthRows(names: readonly (keyof OAuthOptions)[]): object {
+  return Object.fromEntries(names.map((name) => [name, ROWS[name]]));
+}
+
 /**
  * Signs in where a server demands it. Pass it as `auth` to `connect`; several clients may share it.
  *
+ * @throws {TypeError | RangeError} for an unknown or invalid option
  * @example
  * const client = await connect({ url: 'https://mcp.example.com/mcp', auth: oauth() });
  * @example
  * const auth = oauth({ grant: 'client_credentials', clientId: 'nightly', clientSecret: process.env.SECRET });
  */
 export function oauth(options: OAuthOptions = {}): Authorization {
+  option.check('oauth: ', options, ROWS);
+  return grantsOf(options);
+}
+
+/** The same, for an authorization server that may be known, and options that were checked. */
+export function grantsOf(options: GrantOptions): Authorization {
   const shared: GrantOptions = { ...options, tokens: options.tokens ?? memoryTokens() };
   const resources = new Map<string, ResourceGrant>();
   const of = (url: URL): ResourceGrant => {

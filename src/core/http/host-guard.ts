@@ -91,10 +91,10 @@ export class HostGuard {
 
   constructor({ loopback, allowedHosts = [], allowedOrigins, allowedHeaders }: HostGuardOptions) {
     this.#loopback = loopback;
-    for (const entry of list('allowedHeaders', allowedHeaders)) checkHeader(entry);
+    for (const entry of allowedHeaders) checkHeader(entry);
     this.#requestHeaders = [...REQUEST_HEADERS, ...allowedHeaders];
-    for (const entry of list('allowedHosts', allowedHosts)) this.#allowHost(entry);
-    for (const entry of list('allowedOrigins', allowedOrigins)) {
+    for (const entry of allowedHosts) this.#allowHost(entry);
+    for (const entry of allowedOrigins) {
       checkOrigin(entry);
       this.#origins.set(entry, {
         'Access-Control-Allow-Origin': entry,
@@ -150,7 +150,7 @@ export class HostGuard {
     const canonical = authority && canonicalName(authority.name);
     if (!authority || canonical !== authority.name)
       throw new TypeError(
-        `allowedHosts: expected a host name as clients send it, with or without a port ("mcp.example.com", "mcp.example.com:8443", "[2001:db8::1]"), got ${quote(entry)}. ${hostAdvice(entry, canonical)}`,
+        `http: allowedHosts: expected a host name as clients send it, with or without a port ("mcp.example.com", "mcp.example.com:8443", "[2001:db8::1]"), got ${quote(entry)}. ${hostAdvice(entry, canonical)}`,
       );
     const { name, port } = authority;
     if (port === undefined) this.#names.add(name);
@@ -269,7 +269,7 @@ function checkOrigin(entry: string): void {
   const origin = URL.canParse(entry) ? new URL(entry).origin : undefined;
   if (origin === entry && !entry.includes('*')) return;
   throw new TypeError(
-    `allowedOrigins: expected an origin as browsers send it ("https://app.example.com"), got ${quote(entry)}. ${originAdvice(entry, origin)}`,
+    `http: allowedOrigins: expected an origin as browsers send it ("https://app.example.com"), got ${quote(entry)}. ${originAdvice(entry, origin)}`,
   );
 }
 
@@ -288,16 +288,7 @@ function checkHeader(entry: string): void {
     ? 'List each name. Patterns are not supported'
     : 'Give only the name, without its value';
   throw new TypeError(
-    `allowedHeaders: expected the name of a header of at most 100 characters ("X-Api-Key"), got ${quote(entry)}. ${advice}`,
-  );
-}
-
-/** @throws {TypeError} for other values from JavaScript callers. A string would be read as a list of its characters. */
-function list(option: string, entries: readonly string[]): readonly string[] {
-  const given: unknown = entries;
-  if (Array.isArray(given) && given.every((each) => typeof each === 'string')) return entries;
-  throw new TypeError(
-    `${option}: expected an array of strings, got ${Array.isArray(given) ? 'an array with other values' : typeof given}`,
+    `http: allowedHeaders: expected the name of a header of at most 100 characters ("X-Api-Key"), got ${quote(entry)}. ${advice}`,
   );
 }
 

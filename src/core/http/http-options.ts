@@ -228,17 +228,11 @@ const ROWS: option.Rows<HttpOptions> = {
       option.isFunction(auth.challenge) &&
       auth.documents instanceof Map,
   ),
-  allowedHosts: option.anything,
+  ...option.each(['allowedHosts', 'allowedOrigins', 'allowedHeaders'], option.strings),
   drainDelayMs: option.delay,
-  rate: (rate) => (isRate(rate) ? undefined : 'expected a perSecond above 0 and a burst of at least 1'),
+  rate: option.rate(),
   host: option.expected('an address such as "127.0.0.1"', option.isFilled),
 };
-
-function isRate(rate: unknown): boolean {
-  if (!isObject(rate)) return false;
-  const { perSecond, burst } = rate;
-  return Number.isFinite(perSecond) && Number(perSecond) > 0 && Number.isFinite(burst) && Number(burst) >= 1;
-}
 
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {

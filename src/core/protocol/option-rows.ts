@@ -35,6 +35,18 @@ export const flag = expected('true or false', (value) => typeof value === 'boole
 export const object = expected('an object', isObject);
 export const functional = expected('a function', isFunction);
 export const strings = expected('a list of strings', areStrings);
+/** A clock of the program, such as the one of a test. */
+export const clock = expected(
+  'a clock with now(), date(), after(), hold() and soon()',
+  (value) => isObject(value) && ['now', 'date', 'after', 'hold', 'soon'].every((name) => isFunction(value[name])),
+);
+/** No message contains a secret. */
+export const secret: Check = (value) =>
+  isFilled(value) ? undefined : `expected a string that is not empty, got ${typeof value}`;
+export const privateKey: Check = (value) =>
+  isFilled(value) && value.includes('-----BEGIN PRIVATE KEY-----')
+    ? undefined
+    : 'expected a PKCS #8 key in PEM ("-----BEGIN PRIVATE KEY-----")';
 export const count = whole(1);
 /** Milliseconds that a timer can wait. */
 export const duration = expected(`whole milliseconds from 1 to ${LONGEST_MS}`, (value) =>
@@ -70,11 +82,12 @@ export function ofDefaults(defaults: object): object {
   return Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, rowOf(name, value)]));
 }
 
-export const percent = expected('a whole number from 1 to 100', (value) => isWhole(value, 1, 100));
-export const portNumber = expected('a whole number from 0 to 65535', (value) => isWhole(value, 0, 65_535));
+export const percent = whole(1, 100);
+export const portNumber = whole(0, 65_535);
 
-export function whole(least: number): Check {
-  return expected(`a whole number of at least ${least}`, (value) => isWhole(value, least));
+export function whole(least: number, most?: number): Check {
+  const bounds = most === undefined ? `of at least ${least}` : `from ${least} to ${most}`;
+  return expected(`a whole number ${bounds}`, (value) => isWhole(value, least, most));
 }
 
 /** @example oneOf('auto', 'json', 'sse') // expected "auto", "json" or "sse" */
@@ -92,6 +105,16 @@ export function group(such: string, rows: AnyRows, by: ': ' | '.' = ': '): Check
     const problem = unknownIn(value, rows) ?? problemIn(value, rows);
     return problem && (by === '.' ? `.${problem.text}` : problem.text);
   };
+}
+
+/** A rate with its burst. @param such what is accepted besides, in words */
+export function rate(such = '{ perSecond, burst }'): Check {
+  const above = (what: string, least: number): Check =>
+    needed(expected(what, (value) => Number.isFinite(value) && Number(value) >= least));
+  return group(such, {
+    perSecond: above('a number above 0', Number.MIN_VALUE),
+    burst: above('a number of at least 1', 1),
+  });
 }
 
 /** An object with members that have rows, and others. */

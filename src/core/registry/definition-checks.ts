@@ -3,7 +3,6 @@
  * reject the whole list.
  */
 
-import { LONGEST_TIMER_MS } from '../kernel/clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { suggestion } from '../protocol/near-miss.ts';
 import * as option from '../protocol/option-rows.ts';
@@ -14,17 +13,12 @@ export class DefinitionError extends Error {
   override readonly name = 'DefinitionError';
 }
 
-/** The time of a call or of an element. */
-export const milliseconds = option.expected(
-  `milliseconds from 1 to ${LONGEST_TIMER_MS}`,
-  (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
-);
 export const statechart = option.expected(
   'a statechart of XState v5 (from createMachine, or setup({ … }).createMachine)',
   (value) => isObject(value) && typeof value.transition === 'function' && typeof value.provide === 'function',
 );
 
-const icons: option.Check = (value) => {
+export const icons: option.Check = (value) => {
   if (!Array.isArray(value)) return `expected a list of icons, got ${describe(value)}`;
   return value.every((icon) => isObject(icon) && typeof icon.src === 'string')
     ? undefined
@@ -32,6 +26,11 @@ const icons: option.Check = (value) => {
 };
 
 const GUARDED = { scopes: problemOfScopes, allow: option.functional };
+/** A limit or a policy on an element that cannot have it would guard nothing. */
+const OF_TOOLS = option.each(
+  ['limits', 'approve'],
+  () => 'expected it on a tool; other elements have scopes and allow',
+);
 /** The members of every element. */
 export const DESCRIBED = { ...GUARDED, title: option.anyText, description: option.anyText, icons, meta: option.object };
 const ANNOTATED = {
@@ -58,7 +57,7 @@ export const MEMBERS = {
   tool: {
     ...DESCRIBED,
     annotations: option.members(HINTS),
-    timeoutMs: milliseconds,
+    timeoutMs: option.duration,
     rerun: option.flag,
     cpu: option.expected('true or the URL of a module', (value) => typeof value === 'boolean' || isObject(value)),
     task: option.oneOf('never', 'allowed', 'required'),
@@ -74,6 +73,7 @@ export const MEMBERS = {
   },
   resource: {
     ...DESCRIBED,
+    ...OF_TOOLS,
     name: option.anyText,
     mimeType: option.anyText,
     annotations: option.members(ANNOTATED),
@@ -84,6 +84,7 @@ export const MEMBERS = {
   },
   prompt: {
     ...DESCRIBED,
+    ...OF_TOOLS,
     complete: option.object,
     arguments(value: unknown): string | undefined {
       if (!Array.isArray(value)) return `expected a list of arguments, got ${describe(value)}`;
@@ -160,7 +161,7 @@ export function checkOptionsOf<O extends object>(label: string, options: O | str
   if (isObject(options) || typeof options === 'function') {
     if ('~standard' in options)
       throw new DefinitionError(`${label}: expected options, got a schema: write { input: schema }`);
-  }
+  } else if (options !== undefined) throw new DefinitionError(`${label}: expected options, got ${describe(options)}`);
 }
 
 /** @throws {DefinitionError} if the value is not a function */

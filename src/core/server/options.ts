@@ -10,6 +10,7 @@ import { isObject, type JsonObject } from '../protocol/json.ts';
 import * as option from '../protocol/option-rows.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
+import { icons } from '../registry/definition-checks.ts';
 import type { Store } from '../store/store.ts';
 
 export interface CoreOptions extends Implementation {
@@ -87,11 +88,7 @@ export interface CoreOptions extends Implementation {
 /** The options of `createServer`. A feature adds its own by declaration merging. */
 export interface ServerOptions extends CoreOptions {}
 
-/** Those that another check reads, or that only types describe. */
-const ELSEWHERE = [
-  ...(['title', 'description', 'icons', 'websiteUrl', 'instructions', 'executors', 'offers', 'experimental'] as const),
-  ...(['extensions', 'limits', 'keys', 'http', 'store', 'log', 'clock'] as const),
-];
+const OFFERS = ['tools', 'resources', 'prompts', 'completions'];
 
 /** A list of elements, each of which is checked when it is registered. */
 function elements(define: string): option.Check {
@@ -116,5 +113,23 @@ export const CORE_OPTIONS: option.Rows<CoreOptions> = {
     'a tracing system such as otel()',
     (value) => isObject(value) && option.isFunction(value.begin) && option.isFunction(value.ask),
   ),
-  ...option.each(ELSEWHERE, option.anything),
+  ...option.each(['title', 'description', 'websiteUrl', 'instructions'], option.anyText),
+  icons,
+  // Their members are checked where they are read.
+  ...option.each(['executors', 'experimental', 'extensions', 'limits', 'http'], option.object),
+  offers: option.expected(
+    `a list of ${OFFERS.join(', ')}`,
+    (value) => option.areStrings(value) && value.every((each) => OFFERS.includes(each)),
+  ),
+  // No message may contain a secret.
+  keys: (value) =>
+    Array.isArray(value) && value.length > 0
+      ? undefined
+      : `expected a list of secrets, got ${Array.isArray(value) ? 'none' : typeof value}`,
+  store: option.expected(
+    'a store, such as sqlite(path)',
+    (value) => isObject(value) && ['open', 'ask', 'close'].every((name) => option.isFunction(value[name])),
+  ),
+  log: option.functional,
+  clock: option.clock,
 };

@@ -5,6 +5,7 @@
 import { createServer, type Socket } from 'node:net';
 import { eachInSlices } from '../kernel/clock.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
+import * as option from '../protocol/option-rows.ts';
 import { namedClient } from './check-caller.ts';
 import { bind, isWindows } from './socket-path.ts';
 import { StreamConnection } from './stream-connection.ts';
@@ -31,13 +32,23 @@ export interface SocketOptions {
   readonly onCount?: ((connected: number) => void) | undefined;
 }
 
+const ROWS: option.Rows<SocketOptions> = {
+  maxConnections: option.count,
+  flushMs: option.delay,
+  ownsProcess: option.flag,
+  // namedClient checks them.
+  principal: option.anything,
+  scopes: option.anything,
+  onCount: option.functional,
+};
+
 /**
  * Serves any number of clients of one machine and one user: the file has mode 0600, in a directory that no other user
  * may write to. Replaces the file of a dead server. On Windows the path is the name of a pipe (`\\.\pipe\…`), which has
  * no mode: Windows decides who may connect.
  *
  * @param path at most 107 bytes on Linux, 103 elsewhere
- * @throws {RangeError} for a `maxConnections` that is not a whole number of at least 1
+ * @throws {TypeError | RangeError} for an unknown or invalid option, such as a `maxConnections` that is not a whole number
  * @example await server.listen(socket('/run/user/1000/my-server.sock'));
  */
 export function socket(path: string, options: SocketOptions = {}): Transport {
@@ -61,10 +72,9 @@ class SocketTransport implements Transport {
   #closing: Promise<void> | undefined;
 
   constructor(path: string, options: SocketOptions) {
+    option.check('socket: ', options, ROWS);
     const { maxConnections = 256, ownsProcess = false } = options;
     this.everyClient = namedClient('socket', options);
-    if (!Number.isSafeInteger(maxConnections) || maxConnections < 1)
-      throw new RangeError(`maxConnections: expected a whole number of at least 1, got ${String(maxConnections)}`);
     this.ownsProcess = ownsProcess;
     this.#path = path;
     this.#options = options;

@@ -2,6 +2,8 @@
 import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { MessageChannel } from 'node:worker_threads';
+import { isObject } from '../protocol/json.ts';
+import * as option from '../protocol/option-rows.ts';
 import { namedClient } from './check-caller.ts';
 import { watchParent } from './parent-watch.ts';
 import { watchSignals } from './signals.ts';
@@ -43,6 +45,18 @@ export interface StdioOptions {
   readonly scopes?: readonly string[];
 }
 
+const ROWS: option.Rows<StdioOptions> = {
+  input: option.expected('a readable stream', (value) => isObject(value) && option.isFunction(value.pipe)),
+  output: option.expected('a writable stream', (value) => isObject(value) && option.isFunction(value.write)),
+  exit: option.flag,
+  signals: option.flag,
+  parentCheckMs: option.delay,
+  flushMs: option.delay,
+  // namedClient checks them.
+  principal: option.anything,
+  scopes: option.anything,
+};
+
 /** The names of files that `node --test` runs. */
 const TEST_FILE = /(?:^|[.\-_])test(?:[-_].*)?\.[cm]?[jt]s$/;
 
@@ -57,7 +71,7 @@ function isTestFile(): boolean {
  * End of input, an exited parent, a stop signal, and a disconnected client (EPIPE) make the server close. While the
  * client does not read, stdin is not read either: then only the exited parent, a signal or the broken pipe closes it.
  *
- * @throws {TypeError} for a principal that is not a string, or is empty or `anonymous`, and for invalid scopes
+ * @throws {TypeError | RangeError} for an unknown or invalid option, such as the principal `anonymous`
  * @example await server.listen(stdio());
  */
 export function stdio(options: StdioOptions = {}): Transport {
@@ -78,6 +92,7 @@ class Stdio implements Transport {
   #closing: Promise<void> | undefined;
 
   constructor(options: StdioOptions) {
+    option.check('stdio: ', options, ROWS);
     this.everyClient = namedClient('stdio', options);
     this.#options = options;
   }

@@ -59,7 +59,7 @@ const REMEMBER: option.Rows<RememberPolicy> = {
     ),
   ),
   match: names,
-  max: option.expected(`a whole number from 1 to ${MAX_USES}`, (value) => option.isWhole(value, 1, MAX_USES)),
+  max: option.whole(1, MAX_USES),
   runs: option.flag,
 };
 
@@ -74,7 +74,7 @@ const APPROVERS = option.expected(`${BY}, or a list of them`, (value) =>
 
 const ROWS: option.Rows<ApprovalPolicy> = {
   by: option.needed(APPROVERS),
-  quorum: option.expected(`a whole number from 1 to ${MAX_QUORUM}`, (value) => option.isWhole(value, 1, MAX_QUORUM)),
+  quorum: option.whole(1, MAX_QUORUM),
   self: option.flag,
   expiresMs: option.expected(`milliseconds from 1 to ${MAX_EXPIRES_MS} (7 days)`, (value) =>
     option.isWhole(value, 1, MAX_EXPIRES_MS),

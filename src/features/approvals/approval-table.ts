@@ -76,7 +76,7 @@ const QUERY: option.Rows<ApprovalQuery> = {
   state: option.oneOf('open', 'all'),
   principal: option.filled,
   approver: APPROVER,
-  limit: option.expected(`a whole number from 1 to ${MAX_LISTED}`, (value) => option.isWhole(value, 1, MAX_LISTED)),
+  limit: option.whole(1, MAX_LISTED),
 };
 
 export class ApprovalTable implements Approvals {

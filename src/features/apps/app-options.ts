@@ -2,7 +2,7 @@
 import { describe, isObject, type JsonObject } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import type { Icon } from '../../core/protocol/types.ts';
-import { DefinitionError } from '../../core/registry/definition-checks.ts';
+import { DefinitionError, icons } from '../../core/registry/definition-checks.ts';
 
 /** The origins that a page may use besides its own text. Without them, the page makes no request. */
 export interface AppOrigins {
@@ -82,7 +82,7 @@ const ROWS: option.Rows<AppLooks & { name: unknown; html: unknown; entry: unknow
   prefersBorder: option.flag,
   title: option.anyText,
   description: option.anyText,
-  icons: option.anything,
+  icons,
 };
 
 /** @throws {DefinitionError} if an option is invalid, with its fix */

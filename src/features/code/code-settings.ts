@@ -3,7 +3,7 @@ import * as option from '../../core/protocol/option-rows.ts';
 
 export const problemOfCode: option.Check = option.group('an object such as { effects: "approve", threads: 2 }', {
   effects: option.oneOf('approve', 'allow', 'deny'),
-  threads: option.expected('a whole number from 1 to 64', (value) => option.isWhole(value, 1, 64)),
+  threads: option.whole(1, 64),
   ...option.each(['waitMs', 'sliceMs', 'runMs'], option.duration),
   memoryBytes: option.count,
 });

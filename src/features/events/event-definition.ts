@@ -111,7 +111,7 @@ const MEMBERS = {
   match: option.functional,
   shape: option.functional,
   retain: option.members({ events: option.count, ms: option.lifetime, bytes: option.count }),
-  inFlight: option.expected('a whole number from 1 to 50', (value) => option.isWhole(value, 1, 50)),
+  inFlight: option.whole(1, 50),
 };
 
 /** @throws {DefinitionError | SchemaError} */

@@ -94,25 +94,16 @@ const DEFAULTS = {
   rate: { perSecond: 100, burst: 1_000 },
 } as const;
 
-const wholeTo = (most: number): option.Check =>
-  option.expected(`a whole number from 1 to ${most}`, (value) => option.isWhole(value, 1, most));
-const isRateNumber = (value: unknown): boolean => Number.isFinite(value) && Number(value) > 0;
-
 const ROWS: option.Rows<HookOptions> = {
   verify: option.needed(option.expected('a verifier such as github({ secret }) of troupe/webhooks', option.isFunction)),
   to: option.functional,
   emit: option.expected('an event type of server.event, or its name', (value) => typeOf(value) !== undefined),
-  attempts: wholeTo(50),
+  attempts: option.whole(1, 50),
   retryMs: option.duration,
   timeoutMs: option.duration,
-  concurrency: wholeTo(256),
-  maxBytes: wholeTo(4 * MIB),
-  rate: option.group('{ perSecond, burst }', {
-    perSecond: option.needed(option.expected('a number above 0', isRateNumber)),
-    burst: option.needed(
-      option.expected('a number of at least 1', (value) => isRateNumber(value) && Number(value) >= 1),
-    ),
-  }),
+  concurrency: option.whole(1, 256),
+  maxBytes: option.whole(1, 4 * MIB),
+  rate: option.rate(),
 };
 
 /** The name of an event type. */

@@ -106,8 +106,6 @@ const MAX_ID = 1_024;
 const DEFAULTS = { maxBytes: MIB / 2, timeoutMs: 5_000, toleranceMs: 300_000 } as const;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-const wholeTo = (most: number): option.Check =>
-  option.expected(`a whole number from 1 to ${most}`, (value) => option.isWhole(value, 1, most));
 const ROWS: option.Rows<ReceiverOptions> = {
   secrets: option.needed((given) => (option.isFunction(given) ? undefined : secretsProblem(given))),
   onEvent: option.needed(option.functional),
@@ -117,11 +115,11 @@ const ROWS: option.Rows<ReceiverOptions> = {
     'an object with "has" and "add", such as a Set',
     (value) => isObject(value) && option.isFunction(value.has) && option.isFunction(value.add),
   ),
-  maxBytes: wholeTo(4 * MIB),
+  maxBytes: option.whole(1, 4 * MIB),
   timeoutMs: option.duration,
-  toleranceMs: wholeTo(3_600_000),
+  toleranceMs: option.whole(1, 3_600_000),
   log: option.functional,
-  clock: option.anything,
+  clock: option.clock,
 };
 
 /** A request, whatever server it has arrived at. */

@@ -74,7 +74,7 @@ const NO_QUESTION: WebhookAnswer = {
 
 const QUERY: option.Rows<HookQuery> = {
   state: option.oneOf('waiting', 'running', 'done', 'dead'),
-  limit: option.expected(`a whole number from 1 to ${MAX_LISTED}`, (value) => option.isWhole(value, 1, MAX_LISTED)),
+  limit: option.whole(1, MAX_LISTED),
 };
 
 /** A webhook, and its rate. */

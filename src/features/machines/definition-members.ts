@@ -2,7 +2,7 @@
 import { describe, isObject } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { problemOfScopes } from '../../core/protocol/scopes.ts';
-import { type Checks, DESCRIBED, milliseconds, statechart } from '../../core/registry/definition-checks.ts';
+import { type Checks, DESCRIBED, statechart } from '../../core/registry/definition-checks.ts';
 import { isCallLimit, problemOfLimits } from '../guard/limits/call-limits.ts';
 import { KEY_MEMBERS } from './key-options.ts';
 
@@ -48,7 +48,7 @@ export const MACHINE_MEMBERS: Checks = {
   annotations: option.object,
   eventScopes,
   schedules: option.expected('an object: the schedules of each instance, by their names', isObject),
-  timeoutMs: milliseconds,
+  timeoutMs: option.duration,
   limits,
   ...KEY_MEMBERS,
 };

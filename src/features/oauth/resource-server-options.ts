@@ -134,12 +134,7 @@ const address = option.expected('an https address, or an http address of this ma
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
 });
-const above = (words: string, accepts: (value: number) => boolean): option.Check =>
-  option.needed(option.expected(words, (value) => Number.isFinite(value) && accepts(Number(value))));
-const failures = option.group('false or { perSecond, burst }', {
-  perSecond: above('a number above 0', (value) => value > 0),
-  burst: above('a number of at least 1', (value) => value >= 1),
-});
+const failures = option.rate('false or { perSecond, burst }');
 const algorithm = option.expected(`one of ${[...KNOWN_ALGORITHMS].join(', ')}`, isAlgorithm);
 
 const ROWS: option.Rows<ResourceServerOptions> = {
@@ -167,12 +162,12 @@ const ROWS: option.Rows<ResourceServerOptions> = {
   dpop: option.oneOf('accepted', 'required', 'off'),
   failures: (value) => (value === false ? undefined : failures(value)),
   anonymous: problemOfMethods,
-  clock: option.anything,
+  clock: option.clock,
 };
 const ISSUER_ROWS: option.Rows<IssuerOptions> = {
-  issuer: address,
+  issuer: option.needed(address),
   jwks: address,
-  introspection: option.anything,
+  introspection: option.expected('{ clientId, clientSecret }', isObject),
   algorithms(value) {
     if (!Array.isArray(value) || value.length === 0) return `expected at least one, got ${describe(value)}`;
     const wrong = value.findIndex((each) => !isAlgorithm(each));
@@ -185,11 +180,8 @@ const ISSUER_ROWS: option.Rows<IssuerOptions> = {
 const INTROSPECTION_ROWS: option.Rows<IntrospectionOptions> = {
   endpoint: address,
   clientId: option.needed(option.expected('the id of a client', option.isFilled)),
-  clientSecret: option.anything,
-  privateKey: (value) =>
-    typeof value === 'string' && /-----BEGIN PRIVATE KEY-----/.test(value)
-      ? undefined
-      : 'expected a PKCS #8 key in PEM ("-----BEGIN PRIVATE KEY-----")',
+  clientSecret: option.secret,
+  privateKey: option.privateKey,
   algorithm,
 };
 
@@ -251,7 +243,7 @@ function issuersOf(given: unknown, resource: string): readonly ResolvedIssuer[] 
 }
 
 function isIssuerOptions(given: unknown): given is IssuerOptions {
-  return isObject(given) && typeof given.issuer === 'string';
+  return isObject(given);
 }
 
 function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
@@ -259,8 +251,8 @@ function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
     throw new TypeError(
       `oauth: issuer: expected the address of an authorization server, or { issuer, … }, got ${describe(given)}`,
     );
-  const { issuer, jwks, introspection, algorithms = ALGORITHMS, audience = resource } = given;
   option.check('oauth: ', given, ISSUER_ROWS);
+  const { issuer, jwks, introspection, algorithms = ALGORITHMS, audience = resource } = given;
   return {
     issuer,
     jwks: jwks === undefined ? undefined : new URL(jwks),
@@ -271,8 +263,6 @@ function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
 }
 
 function introspectionOf(given: IntrospectionOptions): IntrospectionOptions & { readonly algorithm: TokenAlgorithm } {
-  if (!isObject(given))
-    throw new TypeError(`oauth: introspection: expected { clientId, clientSecret }, got ${describe(given)}`);
   option.check('oauth: introspection.', given, INTROSPECTION_ROWS);
   const { clientSecret, privateKey, algorithm = 'ES256' } = given;
   if ((clientSecret === undefined) === (privateKey === undefined))

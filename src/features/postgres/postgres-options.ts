@@ -1,4 +1,5 @@
 /** The options of a store in a PostgreSQL database, with their defaults and checks. */
+import { describe } from '../../core/protocol/json.ts';
 import { resolveStoreOptions, STORE_LIMITS, type StoreLimits } from '../../core/store/store-limits.ts';
 
 export interface PostgresOptions extends StoreLimits {
@@ -32,9 +33,9 @@ const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 /** Merges the options with the defaults. @throws {TypeError | RangeError} for an unknown or invalid option */
 export function resolvePostgresOptions(given: Partial<PostgresOptions>): PostgresOptions {
   const options = resolveStoreOptions('postgres', DEFAULT_OPTIONS, given);
-  if (!SCHEMA.test(options.schema))
+  if (typeof options.schema !== 'string' || !SCHEMA.test(options.schema))
     throw new TypeError(
-      `postgres: schema: expected lower-case letters, digits and _, at most 63, got ${String(options.schema)}`,
+      `postgres: schema: expected lower-case letters, digits and _, at most 63, got ${describe(options.schema)}`,
     );
   return options;
 }

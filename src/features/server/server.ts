@@ -300,6 +300,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
   ): object {
     if (typeof machine === 'string')
       throw new DefinitionError(`machine "${name}": expected a statechart, got ${describe(machine)}`);
+    checkOptionsOf(`machine "${name}"`, options);
     this.machines.register({ ...options, name, machine });
     return this;
   }
@@ -326,6 +327,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
     if (isHandler(options) && handler === undefined) this.resources.register({ uri, handler: options });
     else {
       checkHandler(handler, resourceLabel(uri));
+      checkOptionsOf(resourceLabel(uri), options);
       this.resources.register({ ...options, uri, handler });
     }
     return this;

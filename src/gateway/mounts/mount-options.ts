@@ -187,14 +187,13 @@ export const CONFIGURABLE = {
 const ROWS: option.Rows<MountOptions> = {
   // The names that they decide are checked when they are made.
   prefix: option.anything,
-  rename: option.anything,
+  rename: option.object,
   only: option.anything,
   except: option.anything,
   auth: option.anything,
   ...CONFIGURABLE,
   allow: option.expected('a function (call, ctx)', option.isFunction),
-  pinFile: option.anything,
-  catalogueFile: option.anything,
+  ...option.each(['pinFile', 'catalogueFile'], option.expected('the path of a file', option.isFilled)),
 };
 
 function isEachOnce(ways: readonly unknown[]): boolean {

@@ -1,9 +1,10 @@
 /** The grants of one upstream: one for each principal, or one for all calls, and the one that its catalogue is read with. */
 import type { Authorization, Challenge } from '../../client/authorization.ts';
 import {
+  grantsOf,
   type KnownAuthorizationServer,
   type OAuthOptions,
-  oauth,
+  oauthRows,
   ResourceGrant,
 } from '../../client/oauth/resource-grant.ts';
 import { memoryTokens, type TokenStore } from '../../client/oauth/token-store.ts';
@@ -60,8 +61,8 @@ export class SignInNeeded extends Error {
   }
 }
 
-const OAUTH_ROWS: option.Rows<UpstreamOAuth> = {
-  ...option.each([...OF_OAUTH, 'exchange'], option.anything),
+const ROWS: option.Rows<UpstreamOAuth> = {
+  ...oauthRows([...OF_OAUTH, 'exchange']),
   catalogue: option.expected(
     '"operator", "anyone", { token } or an authorization',
     (catalogue) =>
@@ -113,7 +114,7 @@ export class UpstreamGrants {
     const { exchange, catalogue = 'operator', tokens = memoryTokens(), ...rest } = auth;
     const options = { ...rest, clock, tokens, interactive: false, authorizationServer };
     if (!exchange && (auth.assertion || auth.grant === 'client_credentials')) {
-      this.shared = oauth(options);
+      this.shared = grantsOf(options);
       return;
     }
     if (exchange)
@@ -312,6 +313,6 @@ function isTokens(auth: UpstreamAuth): auth is UpstreamTokens {
 }
 
 function checkOAuth(mount: string, auth: unknown): asserts auth is UpstreamOAuth {
-  const rows = option.group('false, { token }, OAuth options or an authorization', OAUTH_ROWS, '.');
+  const rows = option.group('false, { token }, OAuth options or an authorization', ROWS, '.');
   option.check(`server.mount("${mount}"): `, { auth }, { auth: rows }, DefinitionError);
 }

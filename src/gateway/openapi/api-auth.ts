@@ -1,4 +1,5 @@
 /** The configured credentials of an API: by security scheme, from a function, or one header for a document that names no scheme. */
+import { oauthRows } from '../../client/oauth/resource-grant.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
@@ -57,14 +58,12 @@ export type ApiAuth =
   | { readonly header: string; readonly token: string }
   | false;
 
-const OAUTH_ROWS: option.Rows<ApiOAuth> = {
-  ...option.each(
-    [
-      ...(['clientId', 'clientSecret', 'privateKey', 'algorithm', 'issuer', 'scopes', 'grant', 'signInMs'] as const),
-      ...(['tokens', 'authorizationUrl', 'tokenUrl'] as const),
-    ],
-    option.anything,
-  ),
+const ROWS: option.Rows<ApiOAuth> = {
+  ...oauthRows([
+    ...(['clientId', 'clientSecret', 'privateKey', 'algorithm', 'issuer', 'scopes', 'grant', 'signInMs'] as const),
+    'tokens',
+  ]),
+  ...option.each(['authorizationUrl', 'tokenUrl'], option.filled),
   clientAuth: option.expected(
     '"client_secret_basic" or "client_secret_post"',
     (way) => way === 'client_secret_basic' || way === 'client_secret_post',
@@ -110,7 +109,7 @@ export function checkApiAuth(mount: string, auth: unknown): asserts auth is ApiA
       throw new DefinitionError(
         `${where}.${scheme.slice(0, 100)}: expected { token }, { username, password }, { clientId, … } or "ask", got ${typeof credential}`,
       );
-    const rows = option.group('OAuth options', OAUTH_ROWS, '.');
+    const rows = option.group('OAuth options', ROWS, '.');
     option.check(`${where}.`, { [scheme]: credential }, { [scheme]: rows }, DefinitionError);
   }
 }

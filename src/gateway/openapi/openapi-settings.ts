@@ -1,4 +1,5 @@
 /** Options of an API that an OpenAPI document describes, and their check. */
+import { isObject } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { problemOfToolApproval } from '../mounts/mount-approvals.ts';
 import type { ApiAuth } from './api-auth.ts';
@@ -41,7 +42,7 @@ const OVERRIDE = option.group('{ name, title, description, annotations, defaults
 });
 
 const areTexts = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && Object.values(value).every((each) => typeof each === 'string');
+  isObject(value) && Object.values(value).every((each) => typeof each === 'string');
 const texts = option.expected('an object of strings', areTexts);
 const addresses = option.expected(
   'a list of addresses, such as ["https://uploads.example.com"]',
@@ -56,7 +57,7 @@ export const CONFIGURABLE_API: option.Rows<Omit<OpenApiOptions, 'auth'>> = {
   methods: option.strings,
   readOnly: option.flag,
   operations: (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return option.object(value);
+    if (!isObject(value)) return option.object(value);
     for (const [name, override] of Object.entries(value)) {
       const problem = OVERRIDE(override);
       if (problem !== undefined) return `${name}: ${problem}`;

@@ -283,25 +283,6 @@ test('goes by the names that it is given, and by those of this machine', async (
   await named.close();
 });
 
-test('rejects an address that others can reach, unless its names are given', () => {
-  for (const host of ['0.0.0.0', '::', '192.168.1.5', 'mcp.example.com', 'localhost.attacker.com']) {
-    assert.throws(
-      () => http({ port: 0, host }),
-      (error: unknown) => error instanceof TypeError && error.message.includes('allowedHosts'),
-      host,
-    );
-  }
-  for (const host of ['127.0.0.1', '127.0.0.2', '::1', 'localhost']) http({ port: 0, host });
-  http({ port: 0, host: '0.0.0.0', allowedHosts: ['mcp.example.com'] });
-});
-
-test('refuses lists that would let in everybody', () => {
-  for (const origin of ['*', 'null', 'https://*.example.com', 'app.example.com', 'https://app.example.com/'])
-    assert.throws(() => http({ allowedOrigins: [origin] }), TypeError, origin);
-  for (const host of ['*', 'https://mcp.example.com', '*.example.com', 'mcp.example.com/mcp'])
-    assert.throws(() => http({ allowedHosts: [host] }), TypeError, host);
-});
-
 for (const [what, options, address] of [
   ['loopback', {}, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/],
   [

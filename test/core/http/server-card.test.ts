@@ -76,12 +76,3 @@ test('the address of a card comes from options and never from a request, and a s
   assert.is((await none.get('/mcp/server-card')).status, 404);
   await none.server.close();
 });
-
-test('a card without an address, or with one that is not https, is rejected when the transport is made', () => {
-  assert.throws(() => http({ card: true }), /card: expected the address of this server for clients, got none/);
-  assert.throws(() => http({ card: { url: 'http://example.com/mcp' } }), /card: url: expected an https address/);
-  assert.throws(
-    () => http({ card: { url: 'https://example.com/mcp', name: 'shop' } }),
-    /card: name: expected a domain/,
-  );
-});

@@ -160,26 +160,6 @@ test('names the fix at run time', () => {
       `tool "h": expected options, got string "Adds": a description is an option, too: { description: '…' }`,
     ],
     ['tool', ['h', input, handler], 'tool "h": expected options, got a schema: write { input: schema }'],
-    ['tool', ['h', { inputs: input }, handler], 'tool "h": inputs: this member is called "input" here'],
-    // A guard that is misspelled guards nothing.
-    ['tool', ['h', { scope: ['a'] }, handler], 'tool "h": scope: this member is called "scopes" here'],
-    [
-      'resource',
-      ['doc://x', { allows: handler }, handler],
-      'resource "doc://x": allows: this member is called "allow" here',
-    ],
-    ['prompt', ['p', { authorize: handler }, handler], 'prompt "p": authorize: this member is called "allow" here'],
-    ['tool', ['h', { limit: { perDay: 1 } }, handler], 'tool "h": limit: this member is called "limits" here'],
-    [
-      'tool',
-      ['h', { scopes: 'orders:read' }, handler],
-      'tool "h": scopes: expected an array of scopes, such as ["orders:read"], got string "orders:read"',
-    ],
-    [
-      'resource',
-      ['doc://x', { mimetype: 'a/b' }, handler],
-      'resource "doc://x": mimetype: this member is called "mimeType" here',
-    ],
     [
       'tool',
       ['h', { input: { a: z.number() } }, handler],
@@ -194,17 +174,6 @@ test('names the fix at run time', () => {
       'resource',
       ['doc://:id', handler],
       'resource "doc://:id": a variable of a template stands in braces (RFC 6570): doc://{id}',
-    ],
-    ['tool', ['h', { desciption: 'x' }, handler], 'tool "h": desciption: no such option (did you mean description?)'],
-    [
-      'resource',
-      ['doc://x', { tittle: 'x' }, handler],
-      'resource "doc://x": tittle: no such option (did you mean title?)',
-    ],
-    [
-      'machine',
-      ['m', machine, { events: { pay: true }, migrat: handler }],
-      'machine "m": migrat: no such option (did you mean migrate?)',
     ],
     [
       'machine',

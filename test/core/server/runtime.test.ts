@@ -108,10 +108,6 @@ test('definitions that are wrong are refused in words that say how to mend them'
     /example\.com/,
   );
   assert.match(
-    refused(() => server.tool('a', { timeoutMs: 0 }, () => 'x')),
-    /timeoutMs: expected milliseconds from 1 to 2147483647, got number 0/,
-  );
-  assert.match(
     refused(() => server.resource('no-scheme', {}, () => 'x')),
     /expected a uri with a scheme/,
   );
@@ -120,24 +116,8 @@ test('definitions that are wrong are refused in words that say how to mend them'
     /\{a/,
   );
   assert.match(
-    refused(() => server.resource('x://a', { complete: { b: () => [] } }, () => 'x')),
-    /complete\.b: there is no such argument/,
-  );
-  assert.match(
-    refused(() => server.prompt('p', { arguments: [], input: { type: 'object' } }, () => 'x')),
-    /expected "input" or "arguments", got both/,
-  );
-  assert.match(
     refused(() => server.tools.update({ name: 'nobody', handler: () => 'x' })),
     /no tool "nobody" is registered/,
-  );
-  assert.match(
-    refused(() => make({ limits: { maxInFlight: 0 } })),
-    /limits\.maxInFlight: expected a whole number of at least 1, got number 0/,
-  );
-  assert.match(
-    refused(() => createServer({ name: '', version: '1' })),
-    /name: expected a string that is not empty/,
   );
   assert.throws(
     () => server.tools.remove('nobody'),

@@ -74,11 +74,6 @@ test('a file that is no store is left as it is', async () => {
   }
 });
 
-test('options that do not fit are refused with what was expected', () => {
+test('an empty path is refused with what was expected', () => {
   assert.throws(() => sqlite(''), /expected the path of a file/);
-  assert.throws(() => sqlite('x', { maxBytes: 5 }), /maxBytes: expected at least 262144, got 5/);
-  assert.throws(
-    () => sqlite('x', { maxWaiting: 0.5 }),
-    /maxWaiting: expected a whole number of at least 1, got number 0.5/,
-  );
 });

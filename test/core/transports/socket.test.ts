@@ -238,11 +238,6 @@ test('a client beyond the bound gets one error and the end; when another goes, t
   await server.close();
 });
 
-test('a maxConnections that is no whole number of at least 1 is refused', () => {
-  for (const maxConnections of [0, 1.5, Number.NaN])
-    assert.throws(() => socket('x', { maxConnections }), /maxConnections: expected a whole number of at least 1, got/);
-});
-
 test('a client that ends its input is answered, then ended; the others live on', async () => {
   const { server, path, release, waits } = await stage();
   const other = new Client(path).open('other');

@@ -242,7 +242,7 @@ test('S-67: the policy is before every script and holds, whatever comments and n
   await server.close();
 });
 
-test('S-67: rejects origins that would open a page too far, and other wrong options, with the fix', () => {
+test('S-67: rejects origins that would open a page too far, with the fix', () => {
   const server = createServer({ name: 'team', version: '1.0.0', log: () => {} });
   const wide: readonly (readonly [string, RegExp])[] = [
     ['*', /"\*" would permit every server/],
@@ -277,18 +277,7 @@ test('S-67: rejects origins that would open a page too far, and other wrong opti
   server.app('board', { html: PAGE, csp: { connectDomains: good } });
   assert.throws(() => server.app('board', { html: PAGE }), /already registered/);
   assert.throws(() => server.app('a b', { html: PAGE }), /letters, digits/);
-  assert.throws(() => server.app('other', { html: '<p>hello</p>' }), /begins with <!doctype html>/);
   assert.throws(() => server.app('other', { html: new URL('file:///nowhere/board.html') }), /cannot read the page/);
-  const wrong: readonly (readonly [object, RegExp])[] = [
-    [{ html: 3 }, /html: expected the text of a page/],
-    [{ html: PAGE, tools: 'show' }, /tools: expected a list/],
-    [{ html: PAGE, permissions: ['usb'] }, /permissions: expected camera/],
-    [{ html: PAGE, csp: { connect: [] } }, /csp.connect: no such option/],
-    [{ html: PAGE, domain: 'a' }, /domain: no such option/],
-  ];
-  for (const [options, why] of wrong)
-    assert.throws(() => server.apps.register({ name: 'x', ...options } as never), why);
-  assert.throws(() => server.tool('t', { visibleTo: [] }, () => ''), /visibleTo: expected a list/);
 });
 
 test('a tool that opens an unknown app stops the server from listening, and names the apps', async () => {

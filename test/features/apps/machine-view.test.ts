@@ -12,7 +12,7 @@ import { connect, SimulatedClock, settled, TestClient } from '../../../src/testi
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
 import { orderMachine } from '../machines/shop.ts';
-import { itemsOf, namesOf, refusalOf, VIEWS, WITH_VIEWS } from './support.ts';
+import { itemsOf, namesOf, VIEWS, WITH_VIEWS } from './support.ts';
 
 const test = suite("a machine's view");
 
@@ -176,21 +176,6 @@ test.full('options choose the opening tools, the title, the order, the labels, a
   // The page names it in its language.
   assert.is(Object(Array.isArray(live.timers) ? live.timers[0] : {}).label, '1 min');
   await server.close();
-  const wrong: readonly (readonly [unknown, RegExp])[] = [
-    [{ onn: [] }, /app: onn: no such option/],
-    [{ on: ['send'] }, /on: expected a list of "create" and "get"/],
-    [{ confirm: ['buy'] }, /confirm: expected a list of events: add_item, pay, sign, cancel, end/],
-    [{ hide: 'sign' }, /hide: expected a list/],
-    [{ chart: 'list' }, /chart: expected "picture" or "steps"/],
-    [{ labels: { cart: 'Basket' } }, /labels: cart: no such option; there are states, events, delays/],
-    [{ labels: { states: { crat: 'Basket' } } }, /labels: states: crat: no such name; there are cart, signing/],
-    [{ labels: { values: { sku: 'Tee' } } }, /labels: values: sku: expected an object/],
-    [{ words: { agian: 'Nochmal' } }, /words: agian: no such name; there are waiting, /],
-    [{ translations: { 'de_CH!': {} } }, /translations: expected language tags/],
-    [{ translations: { de: { words: { again: 7 } } } }, /translations: de: words: again: expected a string/],
-    ['yes', /app: expected true, false or options/],
-  ];
-  for (const [app, why] of wrong) assert.match(await refusalOf(shop(app as App)), why);
 });
 
 test('a view learns which events cannot happen, and by which guard', async () => {

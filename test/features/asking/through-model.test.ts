@@ -397,13 +397,6 @@ test('a request that answers may be cancelled, and the handler with it', async (
   await client.close();
 });
 
-test('refuses an option that is neither true nor false', () => {
-  assert.throws(
-    () => stage({ askThroughModel: 'yes' as unknown as boolean }),
-    /askThroughModel: expected true or false/,
-  );
-});
-
 test('the name of its tool is taken', () => {
   const { server } = shop();
   assert.throws(() => server.tool('troupe_answer', {}, () => 'mine'), /already registered/);

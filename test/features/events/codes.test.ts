@@ -1,6 +1,5 @@
 /** The error codes of events: those of the client's profile, or those that the server's option names. */
 import * as assert from 'uvu/assert';
-import { createServer } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { errorResponse } from '../../harness/results.ts';
 import { DECLARED, eventStage, PAYLOAD } from './support.ts';
@@ -40,11 +39,6 @@ test('other codes stay as they are, and another value of the option is an error'
   const poll = { name: 'note', arguments: {}, maxAgeMs: -1 };
   assert.is((await errorResponse(client.modern('events/poll', poll, DECLARED))).code, -32602);
   await server.close();
-  const wrong: object = { name: 'a', version: '1', events: { codes: 'both' } };
-  assert.throws(
-    () => createServer(wrong as { name: string; version: string }),
-    /events: codes: expected "auto", "sep" or "sketch"/,
-  );
 });
 
 test('a subscription that is not there ends without an error for clients of the design sketch, and for all if the option says so', async () => {

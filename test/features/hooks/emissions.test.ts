@@ -1,14 +1,13 @@
 /** Webhooks that emit events of the server: each delivery is one event, whatever its attempts and repeats. */
 import * as assert from 'uvu/assert';
 import type { HookOptions } from '../../../src/features/hooks/define-hook.ts';
-import { createServer, DefinitionError, memoryStore, type Server, type Store } from '../../../src/index.ts';
+import { memoryStore, type Server, type Store } from '../../../src/index.ts';
 import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
-import { github } from '../../../src/webhooks.ts';
 import { suite } from '../../harness/door.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { until } from '../../harness/wait.ts';
 import { poll } from '../events/support.ts';
-import { byGithub, receiver, SECRET } from './support.ts';
+import { byGithub, receiver } from './support.ts';
 
 const test = suite('webhooks that emit events');
 
@@ -93,20 +92,4 @@ test('a body that does not fit the type, and a type that is unknown, become dead
   assert.match(errors, /does not fit "payload"/);
   assert.equal((await events()).ids, []);
   await server.close();
-});
-
-test('a webhook has one of "to" and "emit", and the type is a type or its name', () => {
-  const server = createServer({ name: 'mine', version: '1' });
-  const verify = github({ secret: SECRET });
-  const wrong: readonly (readonly [object, RegExp])[] = [
-    [{}, /expected one of "to" and "emit", got neither/],
-    [{ emit: 'push', to: () => {} }, /expected one of "to" and "emit", got both/],
-    [{ emit: 5 }, /emit: expected an event type of server\.event, or its name/],
-    [{ emit: '' }, /emit: expected/],
-  ];
-  for (const [options, message] of wrong)
-    assert.throws(
-      () => server.webhook('/hooks/a', { verify, ...options }),
-      (error: unknown) => error instanceof DefinitionError && message.test(error.message),
-    );
 });

@@ -275,23 +275,6 @@ test('a function finds the secrets of a subscription; without any, and if it fai
   assert.equal([asked, events.length], [['sub_1', 'sub_2', 'sub_3', 'sub_4'], 1]);
 });
 
-test('an option that is wrong is an error without the secret', () => {
-  const onEvent = (): void => {};
-  for (const options of [
-    { secrets: '', onEvent },
-    { secrets: [], onEvent },
-    { secrets: 'whsec_c2hvcnQ=', onEvent },
-    { secrets: Array.from({ length: 65 }, () => SECRET), onEvent },
-    { secrets: SECRET },
-    { secrets: SECRET, onEvent, received: {} },
-    { secrets: SECRET, onEvent, maxBytes: 0 },
-  ])
-    assert.throws(
-      () => receiver(options as unknown as ReceiverOptions),
-      (error: unknown) => /^(?:Type|Range)Error: receiver: /.test(String(error)) && !String(error).includes('c2hv'),
-    );
-});
-
 test('S-160: on a socket of node:http, strangers get answers within bounds, and a parsed body is an error of the program', async () => {
   const { hook, events, logged } = stage({ maxBytes: 1_000, clock: systemClock });
   let parses = false;

@@ -407,14 +407,6 @@ test('a webhook with a wrong path or option is rejected when it is registered', 
     );
   server.webhook(PATH, options);
   assert.throws(() => server.webhook(PATH, options), /webhook "\/hooks\/github": there is a webhook with this path/);
-  for (const [given, expected] of [
-    [{ attempts: 0 }, /attempts: expected a whole number from 1 to 50, got number 0/],
-    [{ maxBytes: 5_000_000 }, /maxBytes: expected a whole number from 1 to 4194304/],
-    [{ rate: { perSecond: 0, burst: 1 } }, /rate: perSecond: expected a number above 0/],
-    [{ retry: 5 }, /retry: no such option/],
-    [{ verify: 'github' }, /verify: expected a verifier such as github/],
-  ] as const)
-    assert.throws(() => server.webhook('/x', { ...options, ...given } as unknown as HookOptions), expected);
 });
 
 test('the inspector lists deliveries, shows a body without its secrets, and sends one again', async () => {

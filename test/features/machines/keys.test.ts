@@ -240,24 +240,12 @@ test('a key by principal or tenant is that of the caller, and no argument names 
   await server.close();
 });
 
-test('options of keys that do not fit together are rejected with the fix', () => {
+test('events and input that keys exclude are rejected with the fix', () => {
   const server = createServer({ name: 'wrong', version: '1.0.0' });
   const rejects = (options: object, message: RegExp): void =>
     assert.throws(() => server.machines.register({ name: 'n', machine: note, events: ADD, ...options }), message);
-  rejects({ key: { argument: 'room' } }, /roles: expected them, because a name is not a permission/);
-  rejects({ key: 'tenant' }, /needs the option tenant/);
-  rejects({ keep: true }, /keep: expected the option key, too/);
-  rejects({ key: 'principal', keep: true, ttlMs: 1_000 }, /ttlMs: an instance with keep: true does not expire/);
-  rejects({ key: { argument: 'type' } }, /argument: expected a name/);
-  rejects({ key: 'everyone' }, /expected "principal", "tenant", "session"/);
   rejects({ key: 'principal', input: z.object({ a: z.string() }) }, /an event creates an instance/);
   rejects({ key: 'principal', events: { add: z.object({ by: z.string() }) } }, /by: a machine with keys receives/);
-  const of = (): string => 'all';
-  rejects({ key: 'principal', roles: { of } }, /expected a role besides of/);
-  rejects(
-    { key: 'principal', roles: { of, all: { events: ['nothing'] } } },
-    /expected "end" or one of add, got "nothing"/,
-  );
 });
 
 test('a function that names no role, or throws, gives none, and the log has it', async () => {

@@ -272,16 +272,5 @@ test('schedules are options of a machine: a test advances a day and sees the slo
   await server.close();
   const register = (schedules: object): void =>
     void Reflect.apply(server.machine, server, ['other', machine, { events, schedules }]);
-  for (const [schedules, message] of [
-    [
-      { nightly: { cron: '0 3 * * *', event: 'tidi' } },
-      /schedules.nightly: event: no state accepts "tidi"; the machine has/,
-    ],
-    [{ nightly: { cron: '0 3 * * *' } }, /schedules.nightly: event: expected a string that is not empty/],
-    [{ nightly: { cron: '0 3 * *', event: 'tidy' } }, /machine "other": schedules.nightly: cron: expected five fields/],
-    [{ 'a b': { everyMs: 1_000, event: 'tidy' } }, /expected a name of 1 to 64 letters/],
-    [{ nightly: null }, /schedules.nightly: expected options, got null/],
-    ['nightly', /schedules: expected an object/],
-  ] as const)
-    assert.throws(() => Reflect.apply(register, undefined, [schedules]), message);
+  assert.throws(() => register({ 'a b': { everyMs: 1_000, event: 'tidy' } }), /expected a name of 1 to 64 letters/);
 });

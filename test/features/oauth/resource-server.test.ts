@@ -250,63 +250,6 @@ test('G-01 anonymous methods need no token in 2026-07-28, and no other request p
   await close();
 });
 
-test('options that are wrong throw with their name', async () => {
-  const issuer = 'https://login.example.com';
-  const cases: readonly [object, RegExp][] = [
-    [{ resource: 'mcp.example.com', issuer }, /resource: expected the https address/],
-    [{ resource: 'http://mcp.example.com/mcp', issuer }, /resource/],
-    [{ resource: `${RESOURCE}#x`, issuer }, /resource/],
-    [{ resource: RESOURCE }, /issuer: expected the address/],
-    [{ resource: RESOURCE, issuer: [] }, /issuer: expected the address/],
-    [{ resource: RESOURCE, issuer: [issuer, issuer] }, /there twice/],
-    [{ resource: RESOURCE, issuer: 'http://login.example.com' }, /issuer: expected an https address/],
-    [{ resource: RESOURCE, issuer: 'https://a.example', metadata: '/metadata' }, /metadata: expected an https address/],
-    [{ resource: RESOURCE, issuer: 'https://a.example', metadata: 'http://a.example' }, /metadata: expected an https/],
-    [{ resource: RESOURCE, issuer, scopes: ['offline_access'] }, /offline_access/],
-    [{ resource: RESOURCE, issuer, scopes: ['a b'] }, /scopes: expected scopes/],
-    [
-      { resource: RESOURCE, issuer, scopes: 'orders:read' },
-      /scopes: expected an array of scopes, such as \["orders:read"\], got string/,
-    ],
-    [
-      { resource: RESOURCE, issuers: [issuer] },
-      /issuers: no such option; there are resource, issuer, metadata, scopes/,
-    ],
-    [{ resource: RESOURCE, issuer, anonymous: true }, /anonymous: expected an array of methods/],
-    [
-      { resource: RESOURCE, issuer, anonymous: ['tools/lst'] },
-      /anonymous: expected requests of 2026-07-28, .* got string "tools\/lst"/,
-    ],
-    [{ resource: RESOURCE, issuer, anonymous: ['initialize'] }, /anonymous: expected requests of 2026-07-28/],
-    [{ resource: RESOURCE, issuer, failures: 5 }, /failures: expected false or \{ perSecond, burst \}, got number 5/],
-    [
-      { resource: RESOURCE, issuer, failures: { perSecond: 1 } },
-      /failures: burst: expected a number of at least 1, got nothing/,
-    ],
-    [
-      { resource: RESOURCE, issuer: { issuer, algorithms: ['HS256'] } },
-      /algorithms: expected some of RS256, .* got string "HS256"/,
-    ],
-    [{ resource: RESOURCE, issuer: { issuer, algorithms: ['none'] } }, /algorithms/],
-    [{ resource: RESOURCE, issuer, leewayMs: -1 }, /leewayMs/],
-    [{ resource: RESOURCE, issuer, dpop: 'yes' }, /dpop/],
-    [{ resource: RESOURCE, issuer, audience: 'x' }, /audience: no such option/],
-    [
-      { resource: RESOURCE, issuer: { issuer, introspection: { clientId: 'a' } } },
-      /clientSecret or privateKey, got none/,
-    ],
-    [
-      { resource: RESOURCE, issuer: { issuer, introspection: { client: 'a' } } },
-      /introspection.client: no such option/,
-    ],
-    [
-      { resource: RESOURCE, issuer: { issuer, introspection: { clientId: 'a', privateKey: 'secret' } } },
-      /introspection\.privateKey: expected a PKCS #8 key in PEM(?!.*secret)/,
-    ],
-  ];
-  for (const [options, message] of cases) assert.throws(() => oauth(options as never), message);
-});
-
 test('the canonical resource has its scheme and host in lower case, and keeps its slash as given', () => {
   for (const [resource, canonical] of [
     ['HTTPS://MCP.Example.com/Mcp', 'https://mcp.example.com/Mcp'],

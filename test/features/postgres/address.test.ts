@@ -5,7 +5,6 @@ import { ArrayParameter, type ColumnType } from '../../../src/features/postgres/
 import { fromColumnText, toColumnText } from '../../../src/features/postgres/column-text.ts';
 import { PostgresAddress } from '../../../src/features/postgres/postgres-address.ts';
 import { postgresError } from '../../../src/features/postgres/postgres-faults.ts';
-import { resolvePostgresOptions } from '../../../src/features/postgres/postgres-options.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('the address of a PostgreSQL database');
@@ -42,19 +41,6 @@ test('a text that is no address is rejected without quoting it', () => {
       assert.not.ok(inspect(error).includes('s3cret'), inspect(error));
     }
   }
-});
-
-test('options that do not fit are rejected with the expected value', () => {
-  assert.throws(
-    () => resolvePostgresOptions({ readers: 0 }),
-    /readers: expected a whole number of at least 1, got number 0/,
-  );
-  assert.throws(() => resolvePostgresOptions({ schema: 'a; DROP' }), /schema: expected lower-case letters/);
-  assert.throws(
-    () => resolvePostgresOptions({ answerMs: 2 ** 31 }),
-    /answerMs: expected whole milliseconds from 1 to 2147483647/,
-  );
-  assert.throws(() => resolvePostgresOptions(Object.fromEntries([['maxByte', 1]])), /maxByte: no such option/);
 });
 
 test('the states of PostgreSQL map to faults of the store, and the detail of an error is left out', () => {

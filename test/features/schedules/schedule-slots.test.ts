@@ -147,29 +147,3 @@ test('a date is one slot, with Z or an offset', () => {
     assert.is(dueSlot(once, { last: LAST, anchor: LAST }, 0, at)?.at, at);
   }
 });
-
-const WRONG: readonly [object, RegExp][] = [
-  [{}, /expected one of cron, everyMs and at, .* got none of them/],
-  [{ cron: '* * * * *', everyMs: 1_000 }, /got several of them/],
-  [{ cron: '' }, /cron: expected a string that is not empty/],
-  [{ cron: 'every day' }, /cron: expected five fields/],
-  [{ cron: '60 * * * *' }, /cron: expected five fields .* Invalid value for minute: 60/],
-  [{ cron: '@reboot' }, /cron: expected five fields/],
-  [{ cron: '2026-12-24T18:00:00' }, /a date is the option at/],
-  [{ cron: '0 0 31 2 *' }, /no date matches string "0 0 31 2 \*"/],
-  [{ cron: '* * * * *', timeZone: 'Europe/Berln' }, /timeZone: expected an IANA name .* got string "Europe\/Berln"/],
-  [{ everyMs: 60_000, timeZone: 'Europe/Berlin' }, /timeZone: expected it with cron only/],
-  [{ everyMs: 999 }, /everyMs: expected whole milliseconds from 1000/],
-  [{ everyMs: 1_000.5 }, /everyMs: expected whole milliseconds/],
-  [{ everyMs: Number.NaN }, /everyMs: expected whole milliseconds/],
-  [{ at: '2026-12-24T18:00:00' }, /at: expected a Date, or ISO 8601 with "Z" or an offset/],
-  [{ at: 'tomorrow' }, /at: expected a Date/],
-  [{ at: new Date('never') }, /at: expected a Date/],
-  [{ everyMs: 1_000, missed: 'never' }, /missed: expected "once", "skip" or "all"/],
-  [{ everyMs: 1_000, spreadMs: -1 }, /spreadMs: expected whole milliseconds from 0/],
-  [{ everyMs: 1_000, every: 5 }, /every: no such option; there are cron/],
-];
-
-test('each mistake in a schedule has an error that names the option, and what it accepts', () => {
-  for (const [given, message] of WRONG) assert.throws(() => plan(given), message);
-});

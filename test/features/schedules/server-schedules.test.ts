@@ -352,15 +352,13 @@ test('a run without a slot begins at once, or after the one that runs, and leave
   assert.throws(() => hourly.run(), /schedule "hourly": this process does not run it now/);
 });
 
-test('names, handlers and options that are wrong are rejected with a correction', async () => {
+test('names and handlers that are wrong are rejected with a correction', async () => {
   const { server } = await serving(() => {}, {});
   const schedule = (...args: readonly unknown[]): void => void Reflect.apply(server.schedule, server, args);
   for (const [args, message] of [
     [['a b', { everyMs: 1_000 }, () => {}], /server.schedule: expected a name of 1 to 64 letters/],
     [[undefined, { everyMs: 1_000 }, () => {}], /server.schedule: expected a name/],
     [['a', { everyMs: 1_000 }], /schedule "a": handler: expected a function/],
-    [['a', undefined, () => {}], /schedule "a": expected options, got nothing/],
-    [['a', { everyMs: 1_000, timeoutMs: 0 }, () => {}], /schedule "a": timeoutMs: expected whole milliseconds/],
   ] as const)
     assert.throws(() => schedule(...args), message);
   await server.close();

@@ -452,16 +452,6 @@ test('a cancelled notification for the request that became it is ignored', async
   await server.close();
 });
 
-test('a definition says never, allowed or required', async () => {
-  const { server } = await stage();
-  const wrong = { name: 'work', handler: () => '', task: 'sometimes' };
-  assert.throws(
-    () => Reflect.apply(server.tool, server, ['work', wrong, wrong.handler]),
-    /tool "work": task: expected "never", "allowed" or "required", got/,
-  );
-  await server.close();
-});
-
 test('params that do not fit are refused', async () => {
   const { server, modern } = await stage();
   server.tool('work', { task: 'required' }, () => '');

@@ -138,14 +138,6 @@ test('a stall shows the frames of the author, and counts the others', () => {
   assert.equal(lines, ['    at f (/home/ada/server.ts:8:3)', '    … 30 frames of troupe, 1 of node']);
 });
 
-test('an invalid option is reported when the server is created', () => {
-  const make = (watchdog: unknown) => () =>
-    createServer({ name: 'x', version: '1.0.0', watchdog } as Parameters<typeof createServer>[0]);
-  assert.throws(make('yes'), /watchdog: expected true, false or \{ softMs, hardMs, record \}, got string "yes"/);
-  assert.throws(make({ hardMs: 5 }), /watchdog\.hardMs: expected whole milliseconds of at least 100/);
-  assert.throws(make({ hard: 500 }), /watchdog\.hard: no such option; there are softMs, hardMs, record/);
-});
-
 test('R-13: beyond the hard limit the process is ended; the bystanders are served again, and the third call is refused', async () => {
   const hosted = await Hosted.open({ config: { watchdog: { softMs, hardMs, record: join(folder, 'loop') } } });
   try {

@@ -2,7 +2,6 @@
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import type { ToolAnnotations } from '../../../src/core/protocol/types.ts';
-import { readMountOptions } from '../../../src/gateway/mounts/mount-options.ts';
 import { createServer, type Mount, type MountOptions, openapi, type Server } from '../../../src/index.ts';
 import { openInspector } from '../../../src/inspector/inspector.ts';
 import { isJsonArray, isObjectInTest } from '../../../src/testing/test-json.ts';
@@ -78,73 +77,6 @@ async function isHeld(client: TestClient, name: string, args: JsonObject = {}): 
   const { state } = metaOf(await call(client, name, args));
   return state === 'asked';
 }
-
-/** Values of the option that are wrong, and what the error says after `approve`. */
-const WRONG: readonly (readonly [unknown, string])[] = [
-  [
-    'delete_*',
-    ': expected a list of at most 100 patterns and entries, such as ["delete_*", { "destructive": true }], got string "delete_*"',
-  ],
-  [[''], '[0]: expected a string that is not empty, got string ""'],
-  [
-    ['ok', 7],
-    '[1]: expected a pattern of names, or an object such as { "tools": ["*_refund"], "by": { "scope": "ops" } }, got number 7',
-  ],
-  [[{}], '[0]: expected tools or destructive, got none. Write "tools": ["*"] for all tools of the server'],
-  [[{ tools: [] }], '[0].tools: expected a list of names or patterns, such as ["delete_*"], got array of 0'],
-  [[{ destructive: false }], '[0].destructive: expected true, got boolean false'],
-  [
-    [{ destructive: true, quorom: 2 }],
-    '[0].quorom: no such option; there are tools, destructive, when, expires, by, quorum, self, title, message, show, preview, remember, recheck',
-  ],
-  [[{ destructive: true, expiresMs: 1 }], '[0].expiresMs: no such option; expected expires, such as "1h"'],
-  ...['1 h', '0s', '8d', 60, '1y', ''].map(
-    (expires) =>
-      [
-        [{ destructive: true, expires }],
-        `[0].expires: expected a time such as "90s", "10m", "1h" or "7d", at most 7d, got ${typeof expires} ${JSON.stringify(expires)}`,
-      ] as const,
-  ),
-  [
-    [{ destructive: true, remember: { for: '31d' } }],
-    '[0].remember: for: expected "session", or a time such as "1h", at most 30d, got string "31d"',
-  ],
-  [[{ destructive: true, quorum: 2 }], '[0].quorum: expected 1 for { by: "caller" }, who is one, got number 2'],
-  [
-    [{ destructive: true, by: 'ops' }],
-    '[0].by: expected "caller", { scope }, { claim: [name, value] } or { principals: [ … ] }, or a list of them, got string "ops"',
-  ],
-  [[{ destructive: true, when: {} }], '[0].when: expected 1 to 20 conditions, got 0'],
-  [[{ destructive: true, when: { a: {} } }], '[0].when: "a": expected min, max, in or present, got none'],
-  [
-    [{ destructive: true, when: { a: { min: 2, max: 1 } } }],
-    '[0].when: "a": expected min of at most max, got 2 and 1: no call meets it',
-  ],
-  [
-    [{ destructive: true, when: { a: { present: false, min: 1 } } }],
-    '[0].when: "a": expected present: false alone: no value meets it and another condition',
-  ],
-  [[{ destructive: true, when: { a: { min: '1' } } }], '[0].when: "a": min: expected a number, got string "1"'],
-  [
-    [{ destructive: true, when: { a: { matches: 'x' } } }],
-    '[0].when: "a": matches: no such option; there are min, max, in, present',
-  ],
-  [
-    [{ destructive: true, when: { '/a~2': 1 } }],
-    '[0].when: expected a JSON Pointer, in which "~" is "~0" and "/" is "~1", got string "/a~2"',
-  ],
-];
-
-for (const [value, problem] of WRONG)
-  test(`approve: ${JSON.stringify(value)} is an error that says what is expected`, () => {
-    let said = 'nothing';
-    try {
-      readMountOptions('shop', { approve: value } as MountOptions);
-    } catch (error) {
-      said = error instanceof Error ? error.message : '';
-    }
-    assert.is(said, `mount "shop": approve${problem}`);
-  });
 
 /** Conditions, arguments, and whether the call needs the approval. */
 const CONDITIONS: readonly (readonly [JsonObject, JsonObject, boolean])[] = [

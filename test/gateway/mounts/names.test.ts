@@ -57,14 +57,6 @@ names('a long name keeps its first 55 characters, and has the same digits after 
   assert.is(new OfferedNames('gh', {}).offered('größe/в метрах'), 'gh_gr__e__________90b0791d');
 });
 
-names('options that no name can fulfil are rejected, with the option and its value', () => {
-  assert.throws(() => new OfferedNames('gh', { prefix: 'a b' }), /mount "gh": prefix: .* got string "a b"/);
-  assert.throws(() => new OfferedNames('gh', { prefix: '' }), /expected false, or 1 to 32/);
-  assert.throws(() => new OfferedNames('gh', { rename: { a: 'b c' } }), /rename: "a": .* got string "b c"/);
-  assert.throws(() => new OfferedNames('gh', { rename: { a: 'x', b: 'x' } }), /got "x" for "a" and "b"/);
-  assert.throws(() => new OfferedNames('gh', { only: [''] }), /only: expected a list/);
-});
-
 names('each offered name fits, and no two names share one', () => {
   fc.assert(
     fc.property(

@@ -284,15 +284,6 @@ test('a call makes the request that was offered, or none', async () => {
   await api.close();
 });
 
-for (const [title, options, expected] of [
-  ['an unknown option', { readonly: true }, 'openapi: '],
-  ['a wrong method', { methods: 'GET' }, 'openapi: methods: expected a list of strings'],
-  ['a wrong override', { operations: { listPets: { hide: true } } }, 'openapi: operations: listPets: hide: expected'],
-  ['a wrong address', { baseUrl: 'api' }, 'openapi: baseUrl: expected an address'],
-] as const)
-  test(`openapi() rejects ${title}`, () =>
-    assert.throws(() => openapi('./openapi.json', Object(options)), new RegExp(expected.replace(/[().]/g, '\\$&'))));
-
 test('an override for no operation is an error of the mount', async () => {
   const api = await apiServer();
   const host = createServer({ name: 'host', version: '1.0.0', log: () => {} });

@@ -211,17 +211,6 @@ test('a catalogue that was stored before an operation needed approval lets no ca
   await api.close();
 });
 
-/** Options of an operation that are none. */
-for (const [title, override, words] of [
-  ['a deadline of nothing', { timeoutMs: 0 }, 'read: timeoutMs: expected'],
-  ['an approval of false', { approve: false }, 'read: approve: expected true, or an object'],
-  ['an approval of other tools', { approve: { tools: ['*'] } }, 'read: approve: tools: no such option of one tool'],
-  ['an approval of no one', { approve: { by: [] } }, 'read: approve: by: expected'],
-  ['a result without pick', { result: {} }, 'read: result: pick: expected'],
-] as const)
-  test(`${title} is rejected in words`, () =>
-    assert.throws(() => openapi(documentOf({ '/x': READ }), { operations: { read: override as never } }), words));
-
 test('instructions of a mount are a paragraph of the instructions of the server, until it closes', async () => {
   const host = createServer({ name: 'host', version: '1.0.0', log: () => {}, instructions: 'Be kind.' });
   const mount = await host.mount('pets', openapi(documentOf({ '/x': READ })), { instructions: 'Prices are in cents.' });

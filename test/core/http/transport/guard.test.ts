@@ -193,18 +193,6 @@ hosts('an entry that is no host name is refused, with what to write', () => {
   }
 });
 
-hosts('a list that is a string or holds other things is refused', () => {
-  const options: HostGuardOptions = { loopback: true, allowedHosts: undefined, allowedOrigins: [], allowedHeaders: [] };
-  for (const name of ['allowedHosts', 'allowedOrigins', 'allowedHeaders'] as const) {
-    for (const wrong of ['mcp.example.com', [1], {}, null]) {
-      const given: HostGuardOptions = Object.assign({ ...options }, { [name]: wrong });
-      const error = thrown(() => new HostGuard(given));
-      assert.instance(error, TypeError);
-      assert.match(error.message, `${name}: expected an array of strings`);
-    }
-  }
-});
-
 hosts('a refusal names the option, and shows what came without control characters', () => {
   const unknown = guard().check('evil.com', undefined);
   assert.match(unknown?.message ?? '', /"evil\.com".*option allowedHosts/);

@@ -59,11 +59,3 @@ test('(G-14) metrics have a port of their own, and the port of the clients does 
   await server.close();
   assert.instance(await ask(url).catch((error: unknown) => error), Error);
 });
-
-test('an invalid address is rejected, and belongs to one transport', () => {
-  assert.throws(() => http({ metrics: { port: 70_000 } }), /http: metrics: port: expected a whole number/);
-  assert.throws(() => http({ metrics: { port: 1, host: '' } }), /http: metrics: host: expected an address/);
-  const misspelled: object = { metrics: { port: 1, hots: '0.0.0.0' } };
-  assert.throws(() => http(misspelled), /http: metrics: hots: no such option; there are port, host/);
-  assert.throws(() => http({ metrics: true as never }), /http: metrics: expected \{ port: 9464 \}, got/);
-});

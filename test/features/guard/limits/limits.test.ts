@@ -360,36 +360,7 @@ test('G-10 the tools of a machine have the limits of its options', async () => {
   for (let n = 0; n < 2; n += 1) assert.is(await pay(client, { handle }, 'lamp_tick'), undefined);
   assert.ok(await pay(client, { handle }, 'lamp_tick'));
   assert.is(await pay(client, { handle }, 'lamp_get'), undefined);
-  assert.throws(
-    () => server.machine('bulb', machine, { events: { tick: true }, limits: JSON.parse('{"tock":{"perDay":1}}') }),
-    /machine "bulb": limits\.tock: there is no such tool; there are create, tick, get, list, end/,
-  );
   await server.close();
-});
-
-test('names what is wrong with limits', () => {
-  const server = createServer({ name: 's', version: '1' });
-  for (const [limits, expected] of [
-    [{ perSecond: 0 }, 'perSecond: expected a number above 0, got number 0'],
-    [{ perSecond: 1, perMinute: 1 }, 'expected perSecond or perMinute, got both'],
-    [{}, 'expected perSecond, perMinute, concurrent or perDay, got none'],
-    [{ burst: 2 }, 'burst: expected perSecond or perMinute beside it, got none'],
-    [{ concurrent: 1.5 }, 'concurrent: expected a whole number of at least 1, got number 1.5'],
-    [{ perHour: 1 }, 'perHour: no such option; there are perSecond, perMinute, burst, concurrent, perDay, cost'],
-  ] as const)
-    assert.throws(
-      () => server.tool('t', { limits: JSON.parse(JSON.stringify(limits)) }, () => ''),
-      new RegExp(`tool "t": limits: ${expected}`),
-    );
-  assert.throws(
-    () => server.tool('t', { limits: { cost: () => 1 } }, () => ''),
-    /limits: expected perSecond, perMinute, concurrent or perDay, got only cost, which limits nothing/,
-  );
-  const machine = createMachine({ initial: 'on', states: { on: {} } });
-  assert.throws(
-    () => server.machine('m', machine, { events: {}, limits: JSON.parse('{"perDay":1}') }),
-    /machine "m": limits: perDay: expected the limits of each tool of the machine, such as \{ create: \{ perDay: … \} \}/,
-  );
 });
 
 test('a client that asks for a task gets an error, which it can read in the place of the task', async () => {
