@@ -23,9 +23,15 @@ interface Desk {
   readonly asked: string[];
 }
 
+/** The office of all tasks: its thread for scripts takes longer to start than a task. */
+let office: Office;
+test.before(async () => {
+  office = await openOffice();
+});
+test.after(() => office.close());
+
 /** @param denies a text in a question that is answered with a denial */
 async function withDesk(use: (desk: Desk) => Promise<void>, denies = '\0'): Promise<void> {
-  const office = await openOffice();
   const asked: string[] = [];
   const client: Client = await connect(office.gateway, {
     elicit({ message }) {
@@ -53,7 +59,6 @@ async function withDesk(use: (desk: Desk) => Promise<void>, denies = '\0'): Prom
     });
   } finally {
     await client.close();
-    await office.close();
   }
 }
 
