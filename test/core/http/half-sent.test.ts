@@ -134,10 +134,10 @@ test('a request that is being answered, and a stream, may take longer than a req
   assert.match((await answer.events.rest()).at(-1)?.data ?? '', 'at last');
 });
 
-const SLOW = times(200, { quick: 60 });
+const SLOW = times(200, { quick: 30 });
 
 test(`S-08: ${SLOW} clients that send a byte now and then delay no other client`, async () => {
-  const calls = times(300, { quick: 60 });
+  const calls = times(300, { quick: 30 });
   const p99 = async (turn: () => void): Promise<number> => {
     const took: number[] = [];
     for (let nth = 0; nth < calls; nth += 1) {
@@ -162,7 +162,7 @@ test(`S-08: ${SLOW} clients that send a byte now and then delay no other client`
   await Promise.all(slow.map((raw) => raw.closed()));
 });
 
-const LEAVING = times(1_000, { quick: 100 });
+const LEAVING = times(1_000, { quick: 50 });
 
 test(`${LEAVING} clients that leave in the middle of a request leave nothing behind, and open no session`, async () => {
   const opening = rawRequest('POST', '/mcp', LINES.slice(0, 3), JSON.stringify(initialize('2025-11-25')));

@@ -5,6 +5,7 @@ import { wait } from '../../../src/testing/arrivals.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
+import { times } from '../../harness/scale.ts';
 import { busy } from '../../system/fuzz/conversation.ts';
 import { answered, call, modern } from './modern.ts';
 import { Raw, rawRequest } from './raw.ts';
@@ -13,7 +14,7 @@ import { type Answer, type HeldCall, openSession, type Stage } from './support.t
 
 const test = suite('closing a modern response');
 
-const CALLS = 100;
+const CALLS = times(100, { quick: 40 });
 const token = { progressToken: 'p' };
 
 /** Resolves with the time when a handler's signal is aborted. */

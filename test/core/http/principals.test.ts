@@ -239,7 +239,7 @@ test('a session cancels and watches only for itself, although ids of another ses
 /** One client of the crowd: calls a tool with an id, and gives back every message of the answer. */
 type Caller = (id: number, args: object, token: string) => Promise<readonly Message[]>;
 
-const CLIENTS = times(100, { quick: 24 });
+const CLIENTS = times(100, { quick: 12 });
 
 test(`R-23, CVE-2026-25536: of ${CLIENTS} clients that use the same ids at once, each reads its own answers only`, () =>
   serving(

@@ -10,7 +10,7 @@ import { times } from '../../harness/scale.ts';
 import { call } from '../http/modern.ts';
 
 const test = suite('bounds');
-const LIMIT = times(1_000, { quick: 200 });
+const LIMIT = times(1_000, { quick: 60 });
 const MESSAGES = 10 * LIMIT;
 
 test(`R-10: of ${MESSAGES} requests to a table with room for ${LIMIT}, those beyond it are refused at once and the others are served`, async () => {

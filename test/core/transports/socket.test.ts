@@ -18,6 +18,7 @@ import * as assert from 'uvu/assert';
 import { createServer, type Server, type SocketOptions, socket } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
+import { times } from '../../harness/scale.ts';
 
 const test = suite('socket');
 const posix = process.platform !== 'win32';
@@ -254,7 +255,7 @@ test('a client that ends its input is answered, then ended; the others live on',
 test('a client that vanishes in the middle of a line, or with answers on their way, disturbs no other client', async () => {
   const { server, path, told } = await stage();
   const other = new Client(path).open('other');
-  for (let index = 0; index < 20; index += 1) {
+  for (let index = 0; index < times(20, { quick: 6 }); index += 1) {
     const client = new Client(path).open('gone');
     await client.heard('"id":"open"');
     for (let id = 1; id <= 10; id += 1) client.call(id, 'big');

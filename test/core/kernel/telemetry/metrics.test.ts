@@ -13,7 +13,7 @@ import { connect, SimulatedClock, settled } from '../../../../src/testing/testin
 import { accept, Modern } from '../../../features/asking/support.ts';
 import { suite } from '../../../harness/door.ts';
 import { inSession } from '../../../harness/memory.ts';
-import { atScale } from '../../../harness/scale.ts';
+import { atScale, times } from '../../../harness/scale.ts';
 
 const test = suite('metrics');
 
@@ -192,13 +192,13 @@ test('(G-14) promtool accepts both formats', async () => {
     /le="0\.01"} 2 # {trace_id="4bf92f3577b34da6a3ce929d0e0e4736",span_id="00f067aa0ba902b7"} 0\.003 1700000000\.123\n/,
   );
   assert.ok(traced.endsWith('\n# EOF\n'));
-  const found = spawnSync('promtool', ['--version']);
-  if (found.error) console.error('no promtool here: the syntax of the metrics is not checked by it');
+  const checked = spawnSync('promtool', ['check', 'metrics'], { input: server.metrics(), encoding: 'utf8' });
+  if (checked.error) console.error('no promtool here: the syntax of the metrics is not checked by it');
   else {
-    const checked = spawnSync('promtool', ['check', 'metrics'], { input: server.metrics(), encoding: 'utf8' });
     assert.equal([checked.status, checked.stderr], [0, '']);
     const directory = mkdtempSync(join(tmpdir(), 'troupe-promtool-'));
-    for (const text of [traced, server.metrics('openmetrics')]) {
+    // The full run has the metrics of a server in the second format, too: they have the same writer.
+    for (const text of [traced, server.metrics('openmetrics')].slice(0, times(2, { quick: 1 }))) {
       // This command of promtool is the one that reads OpenMetrics. It wants a time in each sample.
       const timed = text.replace(/^([^#\n]+? )([\d.e+-]+)(?= #|$)/gm, '$1$2 1700000000');
       writeFileSync(join(directory, 'metrics'), timed);
