@@ -262,7 +262,9 @@ class MemoryMember implements Member {
   readonly #hear: MemberEvents;
   #peers: readonly Peer[] = [];
   #owners: readonly (string | undefined)[] = [];
-  #seen = '';
+  /** The peers and the owners of which its listener knows. */
+  #seenPeers = '';
+  #seenOwners: readonly (string | undefined)[] = [];
   #ended = false;
   #beat: Timer | undefined;
 
@@ -388,10 +390,14 @@ class MemoryMember implements Member {
     if (this.#database.isFenced(this.id)) return this.lose('the database has declared this node dead');
     const rows = [...this.#database.nodes.values()].filter(({ node, fenced }) => !fenced && node !== this.id);
     this.#peers = rows.map(({ node, address, version, leaving }) => ({ node, address, version, leaving }));
-    this.#owners = this.#database.cells.map(({ node }) => node);
-    const seen = JSON.stringify([this.#peers, this.#owners]);
-    if (seen === this.#seen) return;
-    this.#seen = seen;
+    const owners = this.#database.cells.map(({ node }) => node);
+    this.#owners = owners;
+    const seenPeers = JSON.stringify(this.#peers);
+    const isKnown =
+      owners.length === this.#seenOwners.length && owners.every((node, cell) => node === this.#seenOwners[cell]);
+    if (isKnown && seenPeers === this.#seenPeers) return;
+    this.#seenPeers = seenPeers;
+    this.#seenOwners = owners;
     this.#hear.changed();
   }
 
