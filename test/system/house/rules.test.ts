@@ -38,21 +38,19 @@ const charts = (): readonly string[] => files('machines').filter((file) => !file
 const read = once((file) => readFileSync(join(root, file), 'utf8'));
 
 /** The text without comments and strings, so that prose may name what code may not. */
-function code(file: string): string {
-  return read(file)
+const code = once((file) =>
+  read(file)
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/(^|[^:])\/\/.*$/gm, '$1')
-    .replace(/`(?:[^`\\]|\\.)*`|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''");
-}
+    .replace(/`(?:[^`\\]|\\.)*`|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''"),
+);
 
-function imports(file: string): { readonly from: string; readonly typeOnly: boolean }[] {
-  return [...read(file).matchAll(/^(?:import|export)\s+(type\s)?[^;]*?from\s+'([^']+)'/gms)].map(
-    ([, type, from = '']) => ({
-      typeOnly: type !== undefined,
-      from: from.startsWith('.') ? posix.normalize(posix.join(posix.dirname(file), from)) : from,
-    }),
-  );
-}
+const imports = once((file): readonly { readonly from: string; readonly typeOnly: boolean }[] =>
+  [...read(file).matchAll(/^(?:import|export)\s+(type\s)?[^;]*?from\s+'([^']+)'/gms)].map(([, type, from = '']) => ({
+    typeOnly: type !== undefined,
+    from: from.startsWith('.') ? posix.normalize(posix.join(posix.dirname(file), from)) : from,
+  })),
+);
 
 /** The rooms of the core, from the ground floor up: each imports only those before it. */
 const CORE = [
