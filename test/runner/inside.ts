@@ -18,8 +18,8 @@ const waits = processWide('troupe.testing.waits', () => ({ deadlineMs: 0, timers
 // A busy machine takes longer than their default.
 waits.deadlineMs = HANG_MS;
 
-/** Longest that a process may live on after its tests, in milliseconds. */
-const LINGER_MS = 5_000;
+/** Longest that a process may live on after its tests, in milliseconds: a busy machine closes the last sockets late. */
+const LINGER_MS = 30_000;
 
 export async function runInside(files: readonly string[]): Promise<void> {
   const tell = (report: Report): void => void process.send?.(report);

@@ -22,7 +22,7 @@ import { runPostgres } from './run-postgres.ts';
 /** The environment variable by which the processes of a job are found when it has ended. */
 export const MARK = 'TROUPE_TEST_JOB';
 /** Longest that a process of a job may take to end after the job, in milliseconds. */
-const ENDING_MS = Number(process.env.TROUPE_TEST_ENDING_MS ?? 10_000);
+const ENDING_MS = Number(process.env.TROUPE_TEST_ENDING_MS ?? 30_000);
 
 /** A file that failed. */
 export interface Failure {
