@@ -101,7 +101,7 @@ test('a program of TypeScript starts from its archive alone, in another folder',
   const { code, out, err } = await troupe(['pack', 'server.ts'], { cwd: tree.path });
   assert.is(code, 0, err);
   assert.match(err, 'of the project: manifest.json, package.json, server.js, src/currency.js, src/euro.mjs, ');
-  assert.match(out, /^shop-1\.2\.0\.mcpb: 1 tool, \d+ files, [\d.]+ MB, sha256 [0-9a-f]{64}\n$/);
+  assert.match(out, /^shop-1\.2\.0\.mcpb: 1 tool, [\d,]+ files, [\d.]+ MB, sha256 [0-9a-f]{64}\n$/);
   const files = unzipped(readFileSync(tree.at('shop-1.2.0.mcpb')));
   assert.equal(
     Object.keys(files).filter((path) => !path.startsWith('node_modules/')),
