@@ -17,11 +17,13 @@ interface Run {
   readonly output: string;
 }
 
-function run(...fixtures: readonly string[]): Run {
+/** @param env a shorter limit of each test */
+function run(fixtures: readonly string[], env: NodeJS.ProcessEnv = {}): Run {
   const files = fixtures.map((fixture) => join(here, '../fixtures/door', `${fixture}.ts`));
   const { status, stdout } = spawnSync(process.execPath, [compiled('test/run.ts'), ...files], {
     cwd: resolve(here, '../..'),
     encoding: 'utf8',
+    env: { ...process.env, ...env },
   });
   return { code: status, last: stdout.trim().split('\n').at(-1) ?? '', output: stdout };
 }
@@ -41,7 +43,7 @@ const BAD = {
 let bad: Run | undefined;
 for (const [fixture, what] of Object.entries(BAD))
   test(what, () => {
-    bad ??= run(...Object.keys(BAD));
+    bad ??= run(Object.keys(BAD), { TROUPE_TEST_LIMIT_MS: '5000' });
     assert.is(bad.code, 1);
     const wrong = /^not green: (.*)$/m.exec(bad.output)?.[1]?.split(', ');
     assert.ok(wrong?.includes(`test/fixtures/door/${fixture}.ts`), bad.output);
@@ -50,7 +52,7 @@ for (const [fixture, what] of Object.entries(BAD))
   });
 
 test('a good file passes, and its skipped test is reported with its reason', () => {
-  const { code, last, output } = run('good');
+  const { code, last, output } = run(['good']);
   assert.is(code, 0);
   assert.is(last, '2 passed, 0 failed, 1 skipped');
   assert.match(output, /skipped: first: needs what is not here \(it is not here\)/);

@@ -38,8 +38,8 @@ const PROMISE = process.env.TROUPE_PROMISE;
 /** Words of a title: only the tests whose titles have them run, also those of the full run. */
 const TITLE = process.env.TROUPE_TEST_TITLE;
 
-/** A broken build that hangs is found by this limit. */
-const USUAL_LIMIT_MS = PROMISE === undefined ? 300_000 : 60_000;
+/** A broken build that hangs is found by this limit. The tests of the door make it shorter. */
+const USUAL_LIMIT_MS = Number(process.env.TROUPE_TEST_LIMIT_MS ?? (PROMISE === undefined ? 300_000 : 60_000));
 
 /** Characters of the first failure of a file in the report of a run. */
 const FAILURE_LENGTH = 300;

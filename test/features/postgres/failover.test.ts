@@ -9,7 +9,7 @@ import type { PostgresConnection } from '../../../src/features/postgres/postgres
 import { PrimaryTimeline } from '../../../src/features/postgres/primary-timeline.ts';
 import { ReconnectingConnection } from '../../../src/features/postgres/reconnecting-connection.ts';
 import { actor, event, host } from '../../core/store/support.ts';
-import { fullOnly, timeLimit } from '../../harness/door.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { TcpProxy } from '../../harness/tcp-proxy.ts';
 import { until } from '../../harness/wait.ts';
@@ -17,7 +17,6 @@ import { until } from '../../harness/wait.ts';
 fullOnly('starts two databases; the quick test is the contract of the store');
 
 const test = postgresSuite('failover of PostgreSQL');
-timeLimit(120_000);
 
 let primary: Postgres;
 let standby: Postgres;

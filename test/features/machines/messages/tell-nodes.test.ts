@@ -6,13 +6,12 @@ import { CELLS } from '../../../../src/core/protocol/cell.ts';
 import { isObject } from '../../../../src/core/protocol/json.ts';
 import { OUT_TIMER } from '../../../../src/features/machines/messages/out-message.ts';
 import { createServer, memory, type Server, tell } from '../../../../src/index.ts';
-import { suite, timeLimit } from '../../../harness/door.ts';
+import { suite } from '../../../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../../harness/memory-nodes.ts';
 import { atScale } from '../../../harness/scale.ts';
 import { until } from '../../../harness/wait.ts';
 
 const test = suite('messages between nodes');
-timeLimit(120_000);
 
 const ORDERS = atScale({ quick: 8, full: 20, proof: 200 });
 const EACH = 10;

@@ -14,10 +14,9 @@ import { suite, timeLimit } from '../../../harness/door.ts';
 import { atScale, PROOF } from '../../../harness/scale.ts';
 import { accept, EXTENSION, idOf, inside, keysOf } from '../support.ts';
 
-const FULL = PROOF;
 const ROUNDS = atScale({ quick: 1, full: 3, proof: 1_000 });
 const FIXTURE = fileURLToPath(new URL('../../../fixtures/durable-tasks/serving.mjs', import.meta.url));
-timeLimit(FULL ? 7_200_000 : 60_000);
+if (PROOF) timeLimit(7_200_000);
 
 const test = suite('durable tasks of killed processes');
 
