@@ -93,9 +93,10 @@ export class NodeLinks implements NodeEntry, LinkListener {
   }
 
   exchange(exchange: LinkedExchange): void {
-    const endpoint = this.#endpoints[exchange.endpoint];
+    // `server.fetch` and `server.node` open at their first request. Until then the last endpoint serves their exchanges; the first has calls only.
+    const endpoint = this.#endpoints[exchange.endpoint] ?? this.#endpoints.slice(1).at(-1);
     if (endpoint) endpoint.forwarded(exchange);
-    // A node of another version of the program, or one that is starting.
+    // A node that is starting.
     else exchange.notMine();
   }
 

@@ -13,7 +13,7 @@ import { http, type Server } from '../../../src/index.ts';
 import { call, send } from '../../core/http/modern.ts';
 import { type Answer, ask, type Message, openSession, type Session } from '../../core/http/support.ts';
 import { compiled } from '../../harness/compiled.ts';
-import { conclusive, suite, timeLimit } from '../../harness/door.ts';
+import { conclusive, suite } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../harness/memory-nodes.ts';
 import { haveShares } from '../../harness/shares.ts';
@@ -21,7 +21,6 @@ import { HANG_MS, until } from '../../harness/wait.ts';
 import { orderMachine, orderOptions } from '../machines/shop.ts';
 
 const test = suite('nodes that share a store');
-timeLimit(20_000);
 
 const SECRET = 'a secret that all nodes of this test share';
 
@@ -43,11 +42,13 @@ test.after(async () => {
 
 async function start(database: MemoryDatabase, name: string, spread?: 'session'): Promise<Node> {
   const process = database.process(name);
+  const authenticate = ({ header }: { header(name: string): string | undefined }): string => header('x-user') ?? 'ann';
   const ran: string[] = [];
   const ends: (() => void)[] = [];
   const { server, logged: told } = loggedServer({
     ...{ name: 'shop', version: '1.0.0', store: process.store },
     cluster: { listen: '127.0.0.1:0', secret: SECRET, spread },
+    http: { authenticate },
     // A request waits as long for the owner of its cell.
     limits: { graceMs: HANG_MS },
   });
@@ -60,7 +61,6 @@ async function start(database: MemoryDatabase, name: string, spread?: 'session')
     await new Promise<void>((resolve) => ends.push(resolve));
     return 'baked';
   });
-  const authenticate = ({ header }: { header(name: string): string | undefined }): string => header('x-user') ?? 'ann';
   const transport = http({ port: 0, authenticate });
   await server.listen(transport);
   const node: Node = {
@@ -117,6 +117,26 @@ test('a session and a handle live through the death of their node, at whichever 
   const again = await called(session, two.url, 4, 'order_add_item', { handle, sku: 'cup', quantity: 1 });
   assert.equal(again, after);
   conclusive(() => assert.equal(database.violations, []));
+  await one.stop();
+  await two.stop();
+});
+
+test('server.fetch of a node finds what a node has whose server.fetch was never called', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const two = await start(database, 'two');
+  await haveShares(one.server, two.server);
+  const session = await openSession(one.url);
+  const entry = database.ownerOf(cellIn(session.id) ?? -1) === one.process.id ? two : one;
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'pay', arguments: { n: 5 } } };
+  const request = new Request('http://localhost/mcp', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...session.headers },
+    body: JSON.stringify(body),
+  });
+  const response = await entry.server.fetch(request);
+  assert.match(await response.text(), / paid 5/);
+  assert.equal([...one.ran, ...two.ran], ['pay 5']);
   await one.stop();
   await two.stop();
 });
