@@ -5,12 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { ClientError, connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { until } from '../harness/wait.ts';
 import { program, runs } from './programs.ts';
 
-timeLimit(20_000);
 const test = suite('faults of a child');
 
 /** Long enough for a busy machine. */

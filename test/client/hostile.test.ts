@@ -2,13 +2,12 @@
 import { connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { atScale, times } from '../harness/scale.ts';
 import { until } from '../harness/wait.ts';
 import { clientError, reachable } from './fixture.ts';
 import { PlayedServer as Stage, text } from './played-server.ts';
 
-timeLimit(120_000);
 const test = suite('a hostile server');
 
 const content = [{ type: 'text', text: 'right' }];

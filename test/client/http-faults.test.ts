@@ -5,11 +5,10 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { type Client, connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { suite } from '../harness/door.ts';
 import { until, untilPassed } from '../harness/wait.ts';
 import { clientError } from './fixture.ts';
 
-timeLimit(30_000);
 const test = suite('faults over HTTP');
 
 interface Exchange {

@@ -5,11 +5,10 @@ import { Worker } from 'node:worker_threads';
 import * as assert from 'uvu/assert';
 import type { Store } from '../../../src/core/store/store.ts';
 import { sqlite } from '../../../src/features/sqlite/sqlite.ts';
-import { suite, timeLimit } from '../../harness/door.ts';
+import { suite } from '../../harness/door.ts';
 import { atScale } from '../../harness/scale.ts';
 import { actor, event, folder, host } from './support.ts';
 
-timeLimit(60_000);
 const test = suite('grouping of writes');
 const place = folder();
 test.after(place.remove);

@@ -4,11 +4,10 @@ import { createMachine } from 'xstate';
 import { readChart } from '../../../src/core/kernel/charts/chart.ts';
 import { pagePictureOf, pictureOf } from '../../../src/features/charts/chart-picture.ts';
 import { SimulatedClock } from '../../../src/testing/testing.ts';
-import { suite, timeLimit } from '../../harness/door.ts';
+import { suite } from '../../harness/door.ts';
 
 const test = suite('pictures of charts');
 // A thread compiles 1.5 MB, which takes a busy machine some time.
-timeLimit(60_000);
 
 const WAIT_MS = 2_000;
 const LANES = /font-family="ui-monospace/;

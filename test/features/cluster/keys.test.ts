@@ -6,14 +6,13 @@ import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { CELLS, cellIn } from '../../../src/core/protocol/cell.ts';
 import { handleOfKey } from '../../../src/features/machines/keys.ts';
 import { http, type Server } from '../../../src/index.ts';
-import { conclusive, suite, timeLimit } from '../../harness/door.ts';
+import { conclusive, suite } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../harness/memory-nodes.ts';
 import { times } from '../../harness/scale.ts';
 import { until } from '../../harness/wait.ts';
 
 const test = suite('keys in a cluster');
-timeLimit(30_000);
 
 /** The most calls that wait for one instance, by limits.handleMailbox. */
 const CALLS = times(1_000, { quick: 200 });

@@ -8,13 +8,12 @@ import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
 import { createServer, http, type Server } from '../../../src/index.ts';
 import { call, send } from '../../core/http/modern.ts';
 import { type Answer, ask, type Message, openSession, type Session } from '../../core/http/support.ts';
-import { suite, timeLimit } from '../../harness/door.ts';
+import { suite } from '../../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../harness/memory-nodes.ts';
 import { haveShares } from '../../harness/shares.ts';
 import { until } from '../../harness/wait.ts';
 
 const test = suite('lists of tasks across nodes');
-timeLimit(60_000);
 
 const SECRET = 'a secret that all nodes of this test share';
 const PAGE = 2;

@@ -1,12 +1,10 @@
 /** Each mistake of a beginner is told in the words of the table, and docs/mistakes.md has the same words. */
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../../harness/door.ts';
+import { suite } from '../../harness/door.ts';
 import { FirstHour } from './first-hour.ts';
 import { makeMistake } from './make-mistake.ts';
 import { MISTAKES } from './mistakes.ts';
 import { pageOf, secondsOf, written } from './mistakes-page.ts';
-
-timeLimit(120_000);
 
 const test = suite('mistakes of beginners');
 /** Those of which no other quick test has the words. */

@@ -17,14 +17,13 @@ import { dirname, join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
-import { suite, timeLimit } from '../../harness/door.ts';
+import { suite } from '../../harness/door.ts';
 import { SCALE } from '../../harness/scale.ts';
 
 const test = suite('the package');
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const MAX_BYTES = 4_600_000;
 // publint and attw read the whole tarball, which takes a busy machine some time.
-timeLimit(300_000);
 
 /** Its last statement has the only error, so that a compiler that checks nothing is found. */
 const USER_PROGRAM = `

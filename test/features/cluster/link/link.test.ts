@@ -20,13 +20,12 @@ import { LinkChannel, RECORD } from '../../../../src/features/cluster/link/link-
 import { LinkSignature, linkProof, newNonce } from '../../../../src/features/cluster/link/link-handshake.ts';
 import { headText } from '../../../../src/features/cluster/link/link-text.ts';
 import { SimulatedClock } from '../../../../src/testing/testing.ts';
-import { suite, timeLimit } from '../../../harness/door.ts';
+import { suite } from '../../../harness/door.ts';
 import { times } from '../../../harness/scale.ts';
 import { untilPassed } from '../../../harness/wait.ts';
 import { exchange, forward, type LinkedNode, linked, linkedNode, SECRET } from './support.ts';
 
 const test = suite('links');
-timeLimit(60_000);
 
 const open: LinkedNode[] = [];
 async function node(...args: Parameters<typeof linkedNode>): Promise<LinkedNode> {

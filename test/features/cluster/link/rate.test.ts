@@ -8,12 +8,11 @@ import { defineMachine } from '../../../../src/index.ts';
 import { SimulatedClock } from '../../../../src/testing/testing.ts';
 import { call } from '../../../core/http/modern.ts';
 import { ask, initialize } from '../../../core/http/support.ts';
-import { suite, timeLimit } from '../../../harness/door.ts';
+import { suite } from '../../../harness/door.ts';
 import { orderMachine, orderOptions } from '../../machines/shop.ts';
 import { staticNodes } from './static-nodes.ts';
 
 const test = suite('limits across nodes');
-timeLimit(60_000);
 
 const RATE = { perSecond: 100, burst: 20 };
 

@@ -16,13 +16,12 @@ import { Redactor } from '../../../../src/inspector/redaction/redact.ts';
 import { FrameEncoder } from '../../../../src/inspector/stream/frame-encoder.ts';
 import { call, type Modern, send } from '../../../core/http/modern.ts';
 import { type Answer, ask, type Message, openSession } from '../../../core/http/support.ts';
-import { suite, timeLimit } from '../../../harness/door.ts';
+import { suite } from '../../../harness/door.ts';
 import { orderMachine, orderOptions } from '../../machines/shop.ts';
 import { type Offers, type StaticCells, type StaticNode, staticNodes } from './static-nodes.ts';
 
 const test = suite('routing between nodes');
 const SCREEN = { columns: 200, rows: 40, sort: 'tree', offset: 0, status: 'live', keys: '' } as const;
-timeLimit(60_000);
 
 let nodes: readonly StaticNode[];
 let cells: StaticCells;

@@ -4,12 +4,11 @@ import { createActorSystem } from '../../../../src/core/kernel/actor-system.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { Sandboxes } from '../../../../src/features/code/sandbox/sandboxes.ts';
 import type { Delivery } from '../../../../src/features/code/sandbox/script.ts';
-import { suite, timeLimit } from '../../../harness/door.ts';
+import { suite } from '../../../harness/door.ts';
 import { atScale, SCALE } from '../../../harness/scale.ts';
 import { endOf, scriptOf, value } from './support.ts';
 
 const test = suite('hostile scripts');
-timeLimit(120_000);
 
 const HASTY = atScale({
   quick: { sliceMs: 10, graceMs: 100 },
