@@ -25,7 +25,7 @@ import type {
 } from '../core/protocol/types.ts';
 import type { CallbackSubscription, SubscribeOptions } from './callback-subscription.ts';
 import type { ConnectedServer } from './client-connection.actor.ts';
-import type { CallOptions } from './client-options.ts';
+import type { CallOptions, ListOptions } from './client-options.ts';
 import type { ClientTask } from './client-task.ts';
 import type { Changes, ChangesFilter } from './server-changes.ts';
 import type { EventsOptions, ServerEvents, ServerEventType } from './server-events.ts';
@@ -33,14 +33,6 @@ import type { Skill } from './server-skills.ts';
 
 /** An argument whose values the server completes. */
 export type CompletionReference = { readonly prompt: string } | { readonly resource: string };
-
-/** Listing options. */
-export interface ListOptions {
-  /** Asks the server, even if the list is cached. */
-  readonly fresh?: boolean;
-  /** Milliseconds until a page of the list times out. Default: as for calls. */
-  readonly timeoutMs?: number;
-}
 
 /** Tools of a server without types. */
 export interface AnyTools {

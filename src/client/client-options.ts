@@ -151,6 +151,14 @@ export interface CallOptions {
   readonly idempotencyKey?: string;
 }
 
+/** Listing options. */
+export interface ListOptions {
+  /** Asks the server, even if the list is cached. */
+  readonly fresh?: boolean;
+  /** Milliseconds until a page of the list times out. Default: as for calls. */
+  readonly timeoutMs?: number;
+}
+
 /** A server with an address. */
 export type HttpTarget = {
   readonly url: string | URL;
@@ -206,6 +214,37 @@ const ROWS: option.Rows<ConnectOptions> = {
   log: option.functional,
   clock: option.clock,
 };
+
+/** The options of a call or a list that has none. */
+export const NO_OPTIONS = {};
+
+const CALL_ROWS: option.Rows<CallOptions> = {
+  signal: option.expected(
+    'an AbortSignal',
+    (value) => isObject(value) && typeof value.aborted === 'boolean' && option.isFunction(value.addEventListener),
+  ),
+  ...option.each(['timeoutMs', 'maxTimeoutMs'], option.duration),
+  ...option.each(['onProgress', 'onTask', 'onLog'], option.functional),
+  logLevel: option.oneOf(...LOG_LEVELS),
+  meta: option.object,
+  idempotencyKey: option.filled,
+};
+
+/**
+ * Checks the options of a call: the `timeout` of another library would be ignored.
+ *
+ * @throws {TypeError | RangeError} for an unknown option, or another value than its row accepts
+ */
+export function checkCall(method: string, options: CallOptions): void {
+  if (options !== NO_OPTIONS) option.check(`${method}: `, options, CALL_ROWS);
+}
+
+const LIST_ROWS: option.Rows<ListOptions> = { fresh: option.flag, timeoutMs: option.duration };
+
+/** The same for a list. @throws {TypeError | RangeError} */
+export function checkList(list: string, options: ListOptions): void {
+  if (options !== NO_OPTIONS) option.check(`${list}: `, options, LIST_ROWS);
+}
 
 /** The options with their defaults. */
 export type ClientSettings = Readonly<Required<Pick<ConnectOptions, keyof typeof DEFAULTS>>>;

@@ -40,8 +40,8 @@ import {
   spawnClientConnection,
 } from './client-connection.actor.ts';
 import { type CallFailure, type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
-import type { Client, CompletionReference, ListOptions } from './client-interface.ts';
-import type { CallOptions } from './client-options.ts';
+import type { Client, CompletionReference } from './client-interface.ts';
+import { type CallOptions, checkCall, checkList, type ListOptions, NO_OPTIONS } from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
@@ -218,8 +218,11 @@ export class ConnectedClient implements Client {
     return this.#list('prompts', this.#prompts, options);
   }
 
-  skills(options: ListOptions = {}): Promise<readonly SkillEntry[]> {
-    return this.#operation(async () => (this.#hasSkills ? await this.#skills.get(options) : []));
+  skills(options: ListOptions = NO_OPTIONS): Promise<readonly SkillEntry[]> {
+    return this.#operation(async () => {
+      checkList('skills', options);
+      return this.#hasSkills ? await this.#skills.get(options) : [];
+    });
   }
 
   /** @internal How long the last listings stay fresh, and which of them shared caches may keep. */
@@ -245,7 +248,8 @@ export class ConnectedClient implements Client {
 
   // Calls
 
-  async call(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<CallToolResult> {
+  async call(name: string, args: JsonObject = {}, options: CallOptions = NO_OPTIONS): Promise<CallToolResult> {
+    checkCall('call', options);
     this.#begin();
     try {
       const result = await this.#callTool(name, args, options, false);
@@ -262,8 +266,9 @@ export class ConnectedClient implements Client {
     }
   }
 
-  start(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<ClientTask> {
+  start(name: string, args: JsonObject = {}, options: CallOptions = NO_OPTIONS): Promise<ClientTask> {
     return this.#operation(async () => {
+      checkCall('start', options);
       const result = await this.#callTool(name, args, options, true);
       const created = createdTask(result);
       if (created) return this.#newTask(created);
@@ -276,7 +281,7 @@ export class ConnectedClient implements Client {
     });
   }
 
-  async data(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<JsonValue> {
+  async data(name: string, args: JsonObject = {}, options: CallOptions = NO_OPTIONS): Promise<JsonValue> {
     const result = await this.call(name, args, options);
     const { content, structuredContent, isError } = result;
     const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
@@ -294,15 +299,16 @@ export class ConnectedClient implements Client {
     return this.#newTask({ id });
   }
 
-  read(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+  read(uri: string, options: CallOptions = NO_OPTIONS): Promise<ReadResourceResult> {
     return this.#operation(async () => {
+      checkCall('read', options);
       const result = await this.#rounds('resources/read', { uri }, options, { repeatable: true });
       if (hasContents(result)) return result;
       throw this.#malformed(`resources/read ${uri}: expected a result with contents`);
     });
   }
 
-  skill(skill: string | SkillEntry, options: CallOptions = {}): Promise<Skill> {
+  skill(skill: string | SkillEntry, options: CallOptions = NO_OPTIONS): Promise<Skill> {
     return this.#operation(async () => {
       const limits = this.#parts.settings;
       const entry = typeof skill === 'string' ? await this.#skillEntry(skill, options) : skill;
@@ -316,9 +322,10 @@ export class ConnectedClient implements Client {
   prompt(
     name: string,
     args: Readonly<Record<string, string>> = {},
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<GetPromptResult> {
     return this.#operation(async () => {
+      checkCall('prompt', options);
       const result = await this.#rounds('prompts/get', { name, arguments: args }, options, { repeatable: true });
       if (hasMessages(result)) return result;
       throw this.#malformed(`prompts/get ${name}: expected a result with messages`);
@@ -329,7 +336,7 @@ export class ConnectedClient implements Client {
     reference: CompletionReference,
     argument: { readonly name: string; readonly value: string },
     known?: Readonly<Record<string, string>>,
-    options: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<CompleteResult['completion']> {
     const ref =
       'prompt' in reference
@@ -337,6 +344,7 @@ export class ConnectedClient implements Client {
         : { type: 'ref/resource', uri: reference.resource };
     const params = { ref, argument: { ...argument }, ...(known ? { context: { arguments: known } } : {}) };
     return this.#operation(async () => {
+      checkCall('complete', options);
       const result = await this.#send('completion/complete', params, options, { repeatable: true });
       const completion = readCompletion(result);
       if (completion) return completion;
@@ -344,8 +352,9 @@ export class ConnectedClient implements Client {
     });
   }
 
-  request(method: string, params?: JsonObject, options: CallOptions = {}): Promise<JsonValue> {
+  request(method: string, params?: JsonObject, options: CallOptions = NO_OPTIONS): Promise<JsonValue> {
     return this.#operation(async () => {
+      checkCall('request', options);
       const result = await this.#send(method, params, options, { repeatable: false });
       return isJsonObject(result) ? result : {};
     });
@@ -741,8 +750,9 @@ export class ConnectedClient implements Client {
     this.#parts.log('info', `${this.#target}: repaired in ${key}. It is not as the specification demands`);
   }
 
-  #list<T>(capability: string, listed: CachedList<T>, options: ListOptions = {}): Promise<readonly T[]> {
+  #list<T>(capability: string, listed: CachedList<T>, options: ListOptions = NO_OPTIONS): Promise<readonly T[]> {
     return this.#operation(async () => {
+      checkList(capability, options);
       // A server without the capability has none, and need not know the method.
       const { capabilities } = this.#server ?? {};
       const isExtension = capability === 'events' && settingsIn(capabilities?.extensions, EVENTS_EXTENSION);

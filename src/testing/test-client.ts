@@ -3,8 +3,8 @@
 import type { CallbackSubscription, SubscribeOptions } from '../client/callback-subscription.ts';
 import type { ConnectedServer } from '../client/client-connection.actor.ts';
 import { ClientError, ErrorResponse } from '../client/client-errors.ts';
-import type { Client, CompletionReference, ListOptions } from '../client/client-interface.ts';
-import type { CallOptions, ConnectOptions } from '../client/client-options.ts';
+import type { Client, CompletionReference } from '../client/client-interface.ts';
+import type { CallOptions, ConnectOptions, ListOptions } from '../client/client-options.ts';
 import type { ClientTask } from '../client/client-task.ts';
 import type { ConnectedClient } from '../client/connected-client.ts';
 import { clientOn } from '../client/open-client.ts';

@@ -1,5 +1,6 @@
 /** Lists what a server offers: for people as signatures, for programs as one JSON document. */
-import type { Client, ListOptions } from '../../client/client-interface.ts';
+import type { Client } from '../../client/client-interface.ts';
+import type { ListOptions } from '../../client/client-options.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';

@@ -5,6 +5,7 @@
 import { createMachine } from 'xstate';
 import { CallbackSubscription } from '../../../src/client/callback-subscription.ts';
 import { oauth as signIn } from '../../../src/client/client.ts';
+import { type CallOptions, checkCall, checkList, type ListOptions } from '../../../src/client/client-options.ts';
 import { fileTokens } from '../../../src/client/oauth/file-tokens.ts';
 import { clientOn } from '../../../src/client/open-client.ts';
 import { DEFAULT_LIMITS, resolveLimits } from '../../../src/core/kernel/limits.ts';
@@ -538,6 +539,21 @@ export const OPTIONS: Readonly<Record<string, Options>> = {
       ...{ log, clock },
     },
     refused: [[{ sampling: { tools: 1 } }, 'sampling: tools: expected true or false']],
+  },
+  CallOptions: {
+    ...of('call: ', (given: CallOptions) => checkCall('call', given)),
+    rows: {
+      signal: row('an AbortSignal', [new AbortController().signal]),
+      ...each(['timeoutMs', 'maxTimeoutMs'], time),
+      ...each(['onProgress', 'onTask', 'onLog'], functional),
+      logLevel: oneOf('debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'),
+      meta: object,
+      idempotencyKey: filled,
+    },
+  },
+  ListOptions: {
+    ...of('tools: ', (given: ListOptions) => checkList('tools', given)),
+    rows: { fresh: flag, timeoutMs: time },
   },
   OAuthOptions: {
     ...of('oauth: ', signIn),
