@@ -13,8 +13,8 @@ const INPUTS = random(10_000);
 const CHUNK = 500;
 const CLIENTS = times(1_000, { quick: 150 });
 /** Before the heap is measured. */
-const WARM_INPUTS = times(5_000, { quick: 1_000 });
-const WARM_CLIENTS = times(500, { quick: 100 });
+const WARM_INPUTS = times(5_000, { quick: 2_000 });
+const WARM_CLIENTS = times(500, { quick: 150 });
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);
 process.stdout.write(`fuzz seed ${seed} (TROUPE_FUZZ_SEED chooses another)\n`);
 
