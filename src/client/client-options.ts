@@ -2,7 +2,7 @@
 import type { Clock } from '../core/kernel/clock.ts';
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
-import { isObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
+import { describe, isObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
 import * as option from '../core/protocol/option-rows.ts';
 import type { LegacyRevision } from '../core/protocol/revisions.ts';
 import { LOG_LEVELS, type LogLevel } from '../core/protocol/types.ts';
@@ -198,6 +198,11 @@ const DEFAULTS = {
   maxSkillFiles: 512,
   maxSkillBytes: 16_777_216,
 } as const satisfies ConnectOptions;
+const authorization = option.expected(
+  'an authorization, such as oauth() of troupe/client',
+  (value) => isObject(value) && option.isFunction(value.headers) && option.isFunction(value.authorize),
+);
+
 const ROWS: option.Rows<ConnectOptions> = {
   ...option.ofDefaults(DEFAULTS),
   eras: option.oneOf('auto', 'legacy', 'modern'),
@@ -207,10 +212,7 @@ const ROWS: option.Rows<ConnectOptions> = {
   sampling: option.group('{ tools, context }', { tools: option.flag, context: option.flag }),
   extensions: option.object,
   logLevel: option.oneOf(...LOG_LEVELS),
-  auth: option.expected(
-    'an authorization, such as oauth() of troupe/client',
-    (value) => isObject(value) && option.isFunction(value.headers) && option.isFunction(value.authorize),
-  ),
+  auth: authorization,
   log: option.functional,
   clock: option.clock,
 };
@@ -230,12 +232,31 @@ const CALL_ROWS: option.Rows<CallOptions> = {
   idempotencyKey: option.filled,
 };
 
+/** The first argument of each method of the client. */
+const SUBJECTS = {
+  call: 'the name of a tool',
+  start: 'the name of a tool',
+  read: 'the URI of a resource',
+  prompt: 'the name of a prompt',
+  request: 'a method',
+} as const;
+
 /**
- * Checks the options of a call: the `timeout` of another library would be ignored.
+ * Checks a call before it is sent: the `timeout` of another library would be ignored, and a server need not answer a message whose
+ * `params` are no object.
  *
- * @throws {TypeError | RangeError} for an unknown option, or another value than its row accepts
+ * @throws {TypeError | RangeError} for an argument of another type, an unknown option, or another value than its row accepts
  */
-export function checkCall(method: string, options: CallOptions): void {
+export function checkCall(method: keyof typeof SUBJECTS, subject: unknown, args: unknown, options: CallOptions): void {
+  if (typeof subject !== 'string')
+    throw new TypeError(`${method}: expected ${SUBJECTS[method]} first, got ${describe(subject)}`);
+  if (args !== undefined && !isObject(args))
+    throw new TypeError(`${method}: expected an object after ${SUBJECTS[method]}, got ${describe(args)}`);
+  checkCallOptions(method, options);
+}
+
+/** @throws {TypeError | RangeError} for an unknown option, or another value than its row accepts */
+export function checkCallOptions(method: string, options: CallOptions): void {
   if (options !== NO_OPTIONS) option.check(`${method}: `, options, CALL_ROWS);
 }
 
@@ -244,6 +265,68 @@ const LIST_ROWS: option.Rows<ListOptions> = { fresh: option.flag, timeoutMs: opt
 /** The same for a list. @throws {TypeError | RangeError} */
 export function checkList(list: string, options: ListOptions): void {
   if (options !== NO_OPTIONS) option.check(`${list}: `, options, LIST_ROWS);
+}
+
+const HTTP_ROWS: option.Rows<HttpTarget> = {
+  url: option.needed(
+    option.expected('a URL', (url) => (typeof url === 'string' || url instanceof URL) && URL.canParse(String(url))),
+  ),
+  headers: option.object,
+  auth: authorization,
+  name: option.filled,
+};
+const COMMAND_ROWS: option.Rows<StdioCommand> = {
+  command: option.needed(option.filled),
+  args: option.expected(
+    'a list of strings',
+    (args) => Array.isArray(args) && args.every((each) => typeof each === 'string' || typeof each === 'number'),
+  ),
+  env: option.expected(
+    'an object of strings',
+    (env) => isObject(env) && Object.values(env).every((each) => !isObject(each) && !option.isFunction(each)),
+  ),
+  cwd: option.expected('a path', (cwd) => option.isFilled(cwd) || cwd instanceof URL),
+  name: option.filled,
+  stderr: option.functional,
+};
+const ROWS_OF_TARGETS = [
+  ['url', HTTP_ROWS],
+  ['socket', { socket: option.needed(option.filled) }],
+  ['command', COMMAND_ROWS],
+] as const;
+
+export function isChannelTarget(target: unknown): target is ChannelTarget {
+  return isObject(target) && 'channel' in target;
+}
+
+/**
+ * Checks the target of {@link connect}, unless it is a server in memory or a channel: its `timeout`, or a misspelled member, would be
+ * ignored.
+ *
+ * @param where the prefix of messages
+ * @throws {TypeError} for another target, an unknown member, or another value than its row accepts
+ */
+export function checkTarget(
+  where: string,
+  target: unknown,
+  Fault: option.ErrorClass = TypeError,
+): asserts target is Exclude<ConnectTarget, ChannelTarget> {
+  if (typeof target === 'string' || target instanceof URL) return checkUrl(where, target, Fault);
+  const rows = isObject(target) && ROWS_OF_TARGETS.find(([member]) => member in target)?.[1];
+  if (!rows) throw new Fault(where + noTarget(target));
+  option.check(where, target, rows, Fault);
+  if ('url' in target) checkUrl(where, target.url, Fault);
+}
+
+function checkUrl(where: string, address: unknown, Fault: option.ErrorClass): void {
+  if (!URL.canParse(String(address))) throw new Fault(where + noTarget(address));
+  const { protocol } = new URL(String(address));
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw new Fault(`${where}expected an http or https URL, got ${protocol}//. For a program, pass { command, args }`);
+}
+
+function noTarget(given: unknown): string {
+  return `expected a URL, { url }, { command, args }, { socket }, or a Server, got ${describe(given)}`;
 }
 
 /** The options with their defaults. */

@@ -9,7 +9,7 @@ import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
 import { ErrorCode, ProtocolError } from '../core/protocol/errors.ts';
 import { EVENTS_EXTENSION, settingsIn } from '../core/protocol/extensions.ts';
-import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../core/protocol/json.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../core/protocol/json.ts';
 import { isRequestId } from '../core/protocol/jsonrpc.ts';
 import { META } from '../core/protocol/meta.ts';
 import { isToolResult } from '../core/protocol/result-shape.ts';
@@ -41,7 +41,14 @@ import {
 } from './client-connection.actor.ts';
 import { type CallFailure, type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
 import type { Client, CompletionReference } from './client-interface.ts';
-import { type CallOptions, checkCall, checkList, type ListOptions, NO_OPTIONS } from './client-options.ts';
+import {
+  type CallOptions,
+  checkCall,
+  checkCallOptions,
+  checkList,
+  type ListOptions,
+  NO_OPTIONS,
+} from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
@@ -249,7 +256,7 @@ export class ConnectedClient implements Client {
   // Calls
 
   async call(name: string, args: JsonObject = {}, options: CallOptions = NO_OPTIONS): Promise<CallToolResult> {
-    checkCall('call', options);
+    checkCall('call', name, args, options);
     this.#begin();
     try {
       const result = await this.#callTool(name, args, options, false);
@@ -268,7 +275,7 @@ export class ConnectedClient implements Client {
 
   start(name: string, args: JsonObject = {}, options: CallOptions = NO_OPTIONS): Promise<ClientTask> {
     return this.#operation(async () => {
-      checkCall('start', options);
+      checkCall('start', name, args, options);
       const result = await this.#callTool(name, args, options, true);
       const created = createdTask(result);
       if (created) return this.#newTask(created);
@@ -301,7 +308,7 @@ export class ConnectedClient implements Client {
 
   read(uri: string, options: CallOptions = NO_OPTIONS): Promise<ReadResourceResult> {
     return this.#operation(async () => {
-      checkCall('read', options);
+      checkCall('read', uri, undefined, options);
       const result = await this.#rounds('resources/read', { uri }, options, { repeatable: true });
       if (hasContents(result)) return result;
       throw this.#malformed(`resources/read ${uri}: expected a result with contents`);
@@ -325,7 +332,7 @@ export class ConnectedClient implements Client {
     options: CallOptions = NO_OPTIONS,
   ): Promise<GetPromptResult> {
     return this.#operation(async () => {
-      checkCall('prompt', options);
+      checkCall('prompt', name, args, options);
       const result = await this.#rounds('prompts/get', { name, arguments: args }, options, { repeatable: true });
       if (hasMessages(result)) return result;
       throw this.#malformed(`prompts/get ${name}: expected a result with messages`);
@@ -338,13 +345,17 @@ export class ConnectedClient implements Client {
     known?: Readonly<Record<string, string>>,
     options: CallOptions = NO_OPTIONS,
   ): Promise<CompleteResult['completion']> {
-    const ref =
-      'prompt' in reference
-        ? { type: 'ref/prompt', name: reference.prompt }
-        : { type: 'ref/resource', uri: reference.resource };
-    const params = { ref, argument: { ...argument }, ...(known ? { context: { arguments: known } } : {}) };
     return this.#operation(async () => {
-      checkCall('complete', options);
+      if (!isObject(reference) || !('prompt' in reference || 'resource' in reference))
+        throw new TypeError(`complete: expected { prompt } or { resource } first, got ${describe(reference)}`);
+      if (!isObject(argument))
+        throw new TypeError(`complete: expected { name, value } of an argument, got ${describe(argument)}`);
+      const ref =
+        'prompt' in reference
+          ? { type: 'ref/prompt', name: reference.prompt }
+          : { type: 'ref/resource', uri: reference.resource };
+      const params = { ref, argument: { ...argument }, ...(known ? { context: { arguments: known } } : {}) };
+      checkCallOptions('complete', options);
       const result = await this.#send('completion/complete', params, options, { repeatable: true });
       const completion = readCompletion(result);
       if (completion) return completion;
@@ -354,7 +365,7 @@ export class ConnectedClient implements Client {
 
   request(method: string, params?: JsonObject, options: CallOptions = NO_OPTIONS): Promise<JsonValue> {
     return this.#operation(async () => {
-      checkCall('request', options);
+      checkCall('request', method, params, options);
       const result = await this.#send(method, params, options, { repeatable: false });
       return isJsonObject(result) ? result : {};
     });

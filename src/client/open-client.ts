@@ -4,7 +4,7 @@ import { systemClock } from '../core/kernel/clock.ts';
 import { guardLog, type OperatorLog, stderrLog } from '../core/kernel/operator-log.ts';
 import { packageVersion } from '../core/kernel/package-files.ts';
 import { throttledLog } from '../core/kernel/throttled-log.ts';
-import { describe, isObject, messageOf } from '../core/protocol/json.ts';
+import { messageOf } from '../core/protocol/json.ts';
 import { type Era, isLegacyRevision } from '../core/protocol/revisions.ts';
 import type { TypesOf, UntypedServer } from '../core/protocol/server-types.ts';
 import type { ClientCapabilities } from '../core/protocol/types.ts';
@@ -16,7 +16,9 @@ import {
   type ChannelTarget,
   type ConnectOptions,
   type ConnectTarget,
+  checkTarget,
   type HttpTarget,
+  isChannelTarget,
   readSettings,
 } from './client-options.ts';
 import { ConnectedClient } from './connected-client.ts';
@@ -162,19 +164,18 @@ async function reachOf(
       name: target.info.name,
       channel: () => new MemoryChannel({ clock, connect: () => openInMemory(target) }),
     };
-  if (typeof target === 'string' || target instanceof URL) return http({ url: target });
-  if (!isObject(target)) throw invalid(target);
-  if ('url' in target) return http(target);
-  if ('channel' in target)
+  if (isChannelTarget(target))
     return {
       name: target.name,
       channel: target.channel,
       firstId: typeof target.firstId === 'number' ? target.firstId : undefined,
       revision: isLegacyRevision(target.revision) ? target.revision : undefined,
     };
+  checkTarget('connect: ', target);
+  if (typeof target === 'string' || target instanceof URL) return http({ url: target });
+  if ('url' in target) return http(target);
   if ('socket' in target) {
     const { socket } = target;
-    if (typeof socket !== 'string' || socket === '') throw invalid(target);
     const { SocketChannel } = await import('./channels/socket-channel.ts');
     const stray = (line: string): void => log('warning', `${socket}: not a message: ${line.slice(0, 200)}`);
     return {
@@ -183,16 +184,10 @@ async function reachOf(
       channel: () => new SocketChannel(socket, { clock, maxMessageBytes, stray }),
     };
   }
-  if ('command' in target) return command(target);
-  throw invalid(target);
+  return command(target);
 
   async function http({ url: address, headers = {}, auth, name }: HttpTarget): Promise<Reach> {
-    if (!URL.canParse(String(address))) throw invalid(address);
     const url = new URL(address);
-    if (url.protocol !== 'http:' && url.protocol !== 'https:')
-      throw new TypeError(
-        `connect: expected an http or https URL, got ${url.protocol}//. For a program, pass { command, args }`,
-      );
     const authorization = auth ?? options.auth;
     const [{ HttpChannel }, { HttpSseChannel }, { nodeHttpFor }, { readHeaders }] = await Promise.all([
       import('./channels/http-channel.ts'),
@@ -222,7 +217,6 @@ async function reachOf(
   }
 
   async function command(program: StdioCommand): Promise<Reach> {
-    if (typeof program.command !== 'string' || program.command === '') throw invalid(program);
     const { StdioChannel } = await import('./channels/stdio-channel.ts');
     const name = (program.name ?? [program.command, ...(program.args ?? [])].join(' ')).slice(0, 200);
     return {
@@ -244,10 +238,4 @@ async function reachOf(
         }),
     };
   }
-}
-
-function invalid(target: unknown): TypeError {
-  return new TypeError(
-    `connect: expected a URL, { url }, { command, args }, { socket }, or a Server, got ${describe(target)}`,
-  );
 }

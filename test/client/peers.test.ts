@@ -49,7 +49,7 @@ async function withPeer(
     await client.close();
   }
   assert.is(client.state, 'closed');
-  assert.equal(processesOf(command.mark), []);
+  assert.equal(processesOf(command), []);
 }
 
 async function withCommand(
@@ -65,7 +65,7 @@ async function withCommand(
   } finally {
     await client.close();
   }
-  assert.equal(processesOf(command.mark), []);
+  assert.equal(processesOf(command), []);
 }
 
 if (!havePeers) test.skip('all of them', 'npm ci --prefix bench/peers installs them');

@@ -19,18 +19,18 @@ export function peerFile(name: string): string {
   return join(FOLDER, name.endsWith('.mjs') ? 'conversation' : 'node_modules', name);
 }
 
-/** A program, and a mark in its environment, which its children inherit. */
+/** A program with a mark in its environment, which its children inherit. */
 export interface MarkedCommand extends StdioCommand {
-  readonly mark: string;
+  readonly env: { readonly TROUPE_TEST_MARK: string };
 }
 
 export function peerCommand(name: string, args: readonly string[], env: Record<string, string> = {}): MarkedCommand {
-  const mark = randomUUID();
-  return { command: process.execPath, args: [peerFile(name), ...args], env: { ...env, TROUPE_TEST_MARK: mark }, mark };
+  const marked = { ...env, TROUPE_TEST_MARK: randomUUID() };
+  return { command: process.execPath, args: [peerFile(name), ...args], env: marked };
 }
 
-/** The processes with the mark, their children included. Linux only: elsewhere it finds none. */
-export function processesOf(mark: string): readonly string[] {
+/** The processes with the mark of the command, their children included. Linux only: elsewhere it finds none. */
+export function processesOf({ env: { TROUPE_TEST_MARK: mark } }: MarkedCommand): readonly string[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;

@@ -11,7 +11,7 @@ export interface Check {
 /** The check of each option that exists. Options that are `undefined` are not given. */
 export type Rows<Options extends object> = { readonly [Name in keyof Required<Options>]: Check };
 
-type ErrorClass = new (message: string) => Error;
+export type ErrorClass = new (message: string) => Error;
 type AnyRows = Readonly<Record<string, Check>>;
 
 /** The longest time of a timer of Node, in milliseconds. */

@@ -1,6 +1,7 @@
 /** Mounts a server: makes its upstream and its actor, and the object that `server.mount` returns. */
 
 import { randomInt } from 'node:crypto';
+import { checkTarget, isChannelTarget } from '../../client/client-options.ts';
 import { isServerInMemory } from '../../client/in-memory.ts';
 import type { CallOwner } from '../../core/execution/request-context.ts';
 import { within } from '../../core/kernel/clock.ts';
@@ -11,6 +12,7 @@ import { sha256 } from '../../core/kernel/sha256.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
+import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { PageAddress } from '../../core/transports/transport.ts';
@@ -321,8 +323,14 @@ function prefixOf(mount: string, { prefix = `${mount}_` }: MountSettings): strin
   return prefix === false ? '' : prefix;
 }
 
-/** The options with their defaults. Nothing but this server checks the arguments for a direct upstream. */
+/**
+ * The options with their defaults. Nothing but this server checks the arguments for a direct upstream.
+ *
+ * @throws {DefinitionError} for an invalid target or option
+ */
 function settingsOf(name: string, target: MountTarget, options: MountOptions): MountSettings {
+  if (!isServerInMemory(target) && !isDirect(target) && !isChannelTarget(target))
+    checkTarget(`mount "${name}": `, target, DefinitionError);
   return readMountOptions(name, isDirect(target) ? { validate: true, ...option.withoutUndefined(options) } : options);
 }
 

@@ -5,7 +5,13 @@
 import { createMachine } from 'xstate';
 import { CallbackSubscription } from '../../../src/client/callback-subscription.ts';
 import { oauth as signIn } from '../../../src/client/client.ts';
-import { type CallOptions, checkCall, checkList, type ListOptions } from '../../../src/client/client-options.ts';
+import {
+  type CallOptions,
+  checkCallOptions,
+  checkList,
+  checkTarget,
+  type ListOptions,
+} from '../../../src/client/client-options.ts';
 import { fileTokens } from '../../../src/client/oauth/file-tokens.ts';
 import { clientOn } from '../../../src/client/open-client.ts';
 import { DEFAULT_LIMITS, resolveLimits } from '../../../src/core/kernel/limits.ts';
@@ -540,8 +546,30 @@ export const OPTIONS: Readonly<Record<string, Options>> = {
     },
     refused: [[{ sampling: { tools: 1 } }, 'sampling: tools: expected true or false']],
   },
+  HttpTarget: {
+    ...of('connect: ', checkTarget, 'connect: '),
+    base: { url: ISSUER },
+    rows: {
+      url: row('a URL', [ISSUER, new URL(ISSUER)]),
+      headers: object,
+      auth: row('an authorization, such as oauth() of troupe/client', [signIn()]),
+      name: filled,
+    },
+  },
+  StdioCommand: {
+    ...of('connect: ', checkTarget, 'connect: '),
+    base: { command: 'node' },
+    rows: {
+      command: filled,
+      args: row('a list of strings', [[], ['--port', 3000]], [[null]]),
+      env: row('an object of strings', [{}, { A: 'b' }], [{ A: {} }]),
+      cwd: row('a path', ['10', new URL('file:///tmp')]),
+      name: filled,
+      stderr: functional,
+    },
+  },
   CallOptions: {
-    ...of('call: ', (given: CallOptions) => checkCall('call', given)),
+    ...of('call: ', (given: CallOptions) => checkCallOptions('call', given)),
     rows: {
       signal: row('an AbortSignal', [new AbortController().signal]),
       ...each(['timeoutMs', 'maxTimeoutMs'], time),

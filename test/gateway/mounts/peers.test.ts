@@ -62,7 +62,7 @@ async function through(
 }
 
 function ended(command: MarkedCommand): void {
-  assert.equal(processesOf(command.mark), [], 'a process of the upstream is left');
+  assert.equal(processesOf(command), [], 'a process of the upstream is left');
 }
 
 if (!havePeers) test.skip('all of them', 'npm ci --prefix bench/peers installs them');
