@@ -86,7 +86,9 @@ export async function compile(): Promise<void> {
   startOverAfterAChangeOfThisFile();
   // A build that is broken on purpose is not bundled.
   const bundled = process.env.TROUPE_PROMISE === undefined && isBuilt(LIBRARY);
-  const stale = sources.filter(({ source, out }) => modified(out) !== modified(source) || (!bundled && isBundled(out)));
+  const stale = sources.filter(
+    ({ source, out }) => modified(out) !== modified(source) || (!bundled && out === COMMAND && commandIsBundled()),
+  );
   const outputs = new Set(sources.map(({ out }) => out));
   for (const path of filesBelow(OUT)) if (path.endsWith('.js') && !outputs.has(path)) rmSync(path);
   if (stale.length > 0) {
@@ -96,43 +98,33 @@ export async function compile(): Promise<void> {
       await compileFile(source, out, transformWithOxc);
     }
   }
-  if (stale.some(({ source }) => source.startsWith(join(root, 'src') + sep)) || !isOneFile(THREAD))
-    await bundleThread();
+  const changed = stale.some(({ source }) => source.startsWith(join(root, 'src') + sep));
+  for (const thread of THREADS) if (changed || !isOneFile(compiled(thread))) await bundleThread(thread);
   delete process.env[BUNDLED];
   if (!bundled) return;
   process.env[BUNDLED] = '1';
-  for (const [source, code] of BUNDLES)
-    if (!isBundled(compiled(source))) write(compiled(source), code, modified(source) ?? 0);
+  if (!commandIsBundled()) write(COMMAND, BUNDLED_COMMAND, modified(SOURCE_OF_COMMAND) ?? 0);
   writePrograms([...outputs]);
 }
 
-/**
- * The sources that run as the bundled library has them, where it is built: the command that commands of the tests start, and the
- * threads of nodes.
- */
-const BUNDLES = new Map(
-  [
-    ['cli/main', 'cli/main.js'],
-    ['features/postgres/beat-thread', 'features/postgres/beat-thread.cjs'],
-    ['features/postgres/crash-note-thread', 'features/postgres/crash-note-thread.cjs'],
-  ].map(([source, bundle = '']) => [
-    join(root, `src/${source}.ts`),
-    `import ${JSON.stringify(pathToFileURL(join(root, 'dist/lib', bundle)).href)};\n`,
-  ]),
-);
-const BUNDLED_CODE = new Map([...BUNDLES].map(([source, code]) => [compiled(source), code]));
+const SOURCE_OF_COMMAND = join(root, 'src/cli/main.ts');
+/** The command that commands of the tests start: it runs the bundled library, like each program. */
+const COMMAND = compiled(SOURCE_OF_COMMAND);
+const BUNDLED_COMMAND = `import ${JSON.stringify(pathToFileURL(join(root, 'dist/lib/cli/main.js')).href)};\n`;
 
-function isBundled(out: string): boolean {
-  const code = BUNDLED_CODE.get(out);
-  return code !== undefined && existsSync(out) && readFileSync(out, 'utf8') === code;
+function commandIsBundled(): boolean {
+  return existsSync(COMMAND) && readFileSync(COMMAND, 'utf8') === BUNDLED_COMMAND;
 }
 
 /**
- * The thread of a store in a file: a run starts hundreds of them. As one file a store opens and closes in 60 ms of processor time on a
+ * The threads of stores and nodes: a run starts hundreds of them. As one file a store opens and closes in 60 ms of processor time on a
  * busy machine; it takes 80 ms with the twenty files of its thread, and 97 ms with an import of that of the library.
  */
-const SOURCE_OF_THREAD = join(root, 'src/features/sqlite/sqlite-worker.ts');
-const THREAD = compiled(SOURCE_OF_THREAD);
+const THREADS = [
+  'src/features/postgres/beat-thread.ts',
+  'src/features/postgres/crash-note-thread.ts',
+  'src/features/sqlite/sqlite-worker.ts',
+].map((path) => join(root, path));
 /** The first line of a thread that is one file. */
 const ONE_FILE = '// One file, with what it imports.';
 
@@ -140,9 +132,9 @@ function isOneFile(path: string): boolean {
   return !existsSync(path) || readFileSync(path, 'utf8').startsWith(ONE_FILE);
 }
 
-async function bundleThread(): Promise<void> {
+async function bundleThread(source: string): Promise<void> {
   // `npm run test:faults` copies a part of the repository.
-  if (!existsSync(SOURCE_OF_THREAD)) return;
+  if (!existsSync(source)) return;
   const { build } = await import('vite');
   const built = await build({
     configFile: false,
@@ -151,14 +143,14 @@ async function bundleThread(): Promise<void> {
     publicDir: false,
     build: {
       ...{ ssr: true, target: 'node20', write: false, minify: false },
-      rollupOptions: { input: SOURCE_OF_THREAD, output: { format: 'es', codeSplitting: false } },
+      rollupOptions: { input: source, output: { format: 'es', codeSplitting: false } },
     },
   });
   const [chunk] = [built].flat().flatMap((result) => ('output' in result ? result.output : []));
-  if (chunk === undefined || !('code' in chunk)) throw new Error(`expected one file of ${SOURCE_OF_THREAD}`);
+  if (chunk === undefined || !('code' in chunk)) throw new Error(`expected one file of ${source}`);
   // The map is that of the file without its imports.
-  rmSync(`${THREAD}.map`, { force: true });
-  write(THREAD, `${ONE_FILE}\n${chunk.code}`, modified(SOURCE_OF_THREAD) ?? 0);
+  rmSync(`${compiled(source)}.map`, { force: true });
+  write(compiled(source), `${ONE_FILE}\n${chunk.code}`, modified(source) ?? 0);
 }
 
 /** The programs that tests start. */
