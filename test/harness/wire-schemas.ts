@@ -67,8 +67,17 @@ for (const file of ['../../package-lock.json', 'wire-compiler.ts'])
   makers.update(readFileSync(new URL(file, import.meta.url)));
 const MAKERS = makers.digest();
 
+/** The programs, by their schemas. */
+const programs = new Map<string, URL>();
+
 /** The program of a schema. Its name has the digest of what it is made of. */
 function programOf(name: string): URL {
+  const known = programs.get(name) ?? namedAfterDigest(name);
+  programs.set(name, known);
+  return known;
+}
+
+function namedAfterDigest(name: string): URL {
   const digest = createHash('sha256').update(MAKERS).update(textOf(name)).digest('hex').slice(0, 16);
   return new URL(`${name}-${digest}.cjs`, OUT);
 }
