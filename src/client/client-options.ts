@@ -268,9 +268,7 @@ export function checkList(list: string, options: ListOptions): void {
 }
 
 const HTTP_ROWS: option.Rows<HttpTarget> = {
-  url: option.needed(
-    option.expected('a URL', (url) => (typeof url === 'string' || url instanceof URL) && URL.canParse(String(url))),
-  ),
+  url: option.needed(option.expected('a URL', isUrl)),
   headers: option.object,
   auth: authorization,
   name: option.filled,
@@ -311,22 +309,24 @@ export function checkTarget(
   target: unknown,
   Fault: option.ErrorClass = TypeError,
 ): asserts target is Exclude<ConnectTarget, ChannelTarget> {
-  if (typeof target === 'string' || target instanceof URL) return checkUrl(where, target, Fault);
+  if (isUrl(target)) return checkProtocol(where, target, Fault);
   const rows = isObject(target) && ROWS_OF_TARGETS.find(([member]) => member in target)?.[1];
-  if (!rows) throw new Fault(where + noTarget(target));
+  if (!rows)
+    throw new Fault(
+      `${where}expected a URL, { url }, { command, args }, { socket }, or a Server, got ${describe(target)}`,
+    );
   option.check(where, target, rows, Fault);
-  if ('url' in target) checkUrl(where, target.url, Fault);
+  if ('url' in target && isUrl(target.url)) checkProtocol(where, target.url, Fault);
 }
 
-function checkUrl(where: string, address: unknown, Fault: option.ErrorClass): void {
-  if (!URL.canParse(String(address))) throw new Fault(where + noTarget(address));
-  const { protocol } = new URL(String(address));
+function isUrl(value: unknown): value is string | URL {
+  return (typeof value === 'string' || value instanceof URL) && URL.canParse(String(value));
+}
+
+function checkProtocol(where: string, address: string | URL, Fault: option.ErrorClass): void {
+  const { protocol } = new URL(address);
   if (protocol !== 'http:' && protocol !== 'https:')
     throw new Fault(`${where}expected an http or https URL, got ${protocol}//. For a program, pass { command, args }`);
-}
-
-function noTarget(given: unknown): string {
-  return `expected a URL, { url }, { command, args }, { socket }, or a Server, got ${describe(given)}`;
 }
 
 /** The options with their defaults. */

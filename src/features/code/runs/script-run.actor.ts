@@ -384,7 +384,7 @@ class Run implements Behaviour<RunMail>, RunOfCalls {
   }
 
   #notReturned(): void {
-    // The script of a client that is away may still continue by itself.
+    // A script may still continue while its client is away.
     if (this.#client.request || this.#state.path !== 'waiting for client') return;
     this.stop('dropped', `its client has not returned within ${durationOf(this.#options.core.limits.askMs)}`);
   }
